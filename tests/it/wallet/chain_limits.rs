@@ -15,9 +15,8 @@ const CLUSTER: usize = 64;
 /// A host's wallet and its bitcoind twin, with one coin of 50 BTC, and whether the bitcoind limits clusters.
 fn start(arguments: &[&'static str], setting: &str) -> Option<(Wallets, bool)> {
     bitcoind::installed()?;
-    let mut options = HostOptions::in_front_of(&[&["-addresstype=bech32", "-fallbackfee=0.0001"], arguments].concat());
-    options.set.extend([setting.to_owned(), "wallet.fallbackfee=0.0001".to_owned()]);
-    let mut wallets = Wallets::of(Host::start_with(options));
+    let options = HostOptions::in_front_of(&[&["-addresstype=bech32", "-fallbackfee=0.0001"], arguments].concat());
+    let mut wallets = Wallets::of(Host::start_with(options.and(&[setting, "wallet.fallbackfee=0.0001"])));
     wallets.fund(1);
     let has_clusters = bitcoind::release(&mut wallets.theirs) >= 31;
     Some((wallets, has_clusters))

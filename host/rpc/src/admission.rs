@@ -79,17 +79,17 @@ impl Admission {
         loop {
             let auth = self.auth.load_full();
             let access = self.access.load_full();
-            let keeps = |(former, peer): &(Caller, Peer)| {
-                let now = auth.successor(former);
-                let has_rights = now.is_some_and(|now| now.covers(former) && (!all || former.covers(now)));
-                has_rights && access.allows(*peer)
+            let keeps = |(former, peer): (Caller, Peer)| {
+                let now = auth.successor(&former);
+                let has_rights = now.is_some_and(|now| now.covers(&former) && (!all || former.covers(now)));
+                has_rights && access.allows(peer)
             };
             let loses_proxy = |proxy| !access.trusts(proxy) || !access.allows(proxy);
             let is_replaced = |identity: &Identity| matches!(identity, Identity::Certificate { clients, .. } if clients.are_replaced());
             if !access.allows(client.peer())
                 || client.link.proxy().is_some_and(loses_proxy)
                 || client.identity.get().is_some_and(is_replaced)
-                || client.user.lock().as_deref().is_some_and(|former| !keeps(former))
+                || kept(client).is_some_and(|former| !keeps(former))
             {
                 return;
             }
@@ -104,8 +104,14 @@ impl Admission {
 /// Keeps the user of a request with its connection.
 fn keep(client: &Client, caller: &Caller, peer: Peer) {
     let mut user = client.user.lock();
+    let is_same = |(last, of): &(Caller, Peer)| *of == peer && last.is(caller);
     // Users seldom change on a connection.
-    if !user.as_deref().is_some_and(|(last, of)| *of == peer && last.is(caller)) {
+    if !user.as_deref().and_then(|last| last.downcast_ref()).is_some_and(is_same) {
         *user = Some(Arc::new((caller.clone(), peer)));
     }
+}
+
+/// The user of the newest request, and its client.
+fn kept(client: &Client) -> Option<(Caller, Peer)> {
+    client.user.lock().as_deref()?.downcast_ref().cloned()
 }

@@ -10,6 +10,7 @@ use outrigger_base::offload::read_offloaded;
 use outrigger_plugins::MAX_LINKS;
 use outrigger_plugins::calls::{self, CallGuard, Phase};
 use outrigger_plugins::instance::{Instance, Lease};
+use outrigger_plugins::memory;
 use outrigger_plugins::registry::{Chain, Link};
 use outrigger_rpc::{Answer, COOKIE_USER, Call, Failure, Params, ResultText, half_closed};
 use outrigger_sdk::manifest::MethodSpec;
@@ -254,6 +255,9 @@ impl Router {
             },
         };
         guard.answered();
+        if let Ok(calls::Answer::Result(json)) = &answer {
+            memory::note_answer(json.len());
+        }
         answer.unwrap_or_else(|_| calls::Answer::Failed(RpcError::internal("The call was lost"))).into()
     }
 }

@@ -37,6 +37,7 @@ use outrigger_plugins::calls::{self, AnswerOutcome, Calls, Overdue, Phase};
 use outrigger_plugins::grants::GUARDED;
 use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::lane::Lane;
+use outrigger_plugins::memory;
 use outrigger_plugins::pool::{Claimant, Overloaded, Pool};
 use outrigger_plugins::registry::{Link, Registry};
 use outrigger_rpc::{Answer, Call, Dispatch, Failure};
@@ -195,6 +196,7 @@ impl Router {
         let work = move || {
             while let Some(router) = router.upgrade() {
                 contain("watching the calls", || router.handle_overdue_calls());
+                memory::give_back_after_large_answers();
                 drop(router);
                 std::thread::sleep(WATCH_INTERVAL);
             }

@@ -42,6 +42,7 @@ pub fn check_limits(config: Option<&Config>) -> Result<(), RunError> {
         (Resource::Data, "memory for data (ulimit -d, LimitDATA)", MEMORY, 1 << 20, " MiB"),
         (Resource::As, "address space (ulimit -v, LimitAS)", ADDRESSES + mapped, 1 << 20, " MiB"),
     ];
+    let purpose = if config.is_some() { "to start" } else { "to read its configuration; it may need more to start" };
     for (resource, name, needed, unit, unit_name) in limits {
         // The soft limit of files is raised to the hard limit.
         let limit = getrlimit(resource);
@@ -49,7 +50,7 @@ pub fn check_limits(config: Option<&Config>) -> Result<(), RunError> {
         if let Some(limit) = limit.filter(|limit| *limit < needed) {
             let (limit, needed) = (limit / unit, needed / unit);
             return Err(RunError::Failed(format!(
-                "the limit on {name} is too low: it is {limit}{unit_name}, and the host needs {needed}{unit_name} to start"
+                "the limit on {name} is too low: it is {limit}{unit_name}, and the host needs {needed}{unit_name} {purpose}"
             )));
         }
     }

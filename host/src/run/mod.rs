@@ -21,14 +21,14 @@ mod users;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jsonrpsee::core::middleware::RpcServiceT;
 use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -223,13 +223,14 @@ async fn serve(
     if let Err(error) = std::fs::write(folder.join(ADDRESS_FILE), lines) {
         tracing::warn!(%error, "the file with the host's addresses cannot be written");
     }
-    let (hub, shutdown) = (frame.hub.clone(), loaded.config.notify.shutdownnotify.clone());
+    let (hub, stop, shutdown) = (frame.hub.clone(), frame.stop.clone(), loaded.config.notify.shutdownnotify.clone());
     let served = tokio::spawn(server.serve(async move {
         stopping.await;
         notify::tell(notify::STOPPING);
         // As in bitcoind, the program ends before anything stops.
         let _ = tokio::task::spawn_blocking(move || hooks::run("shutdownnotify", &shutdown, &[])).await;
-        // This answers long polls and cancels long imports, so that the calls in progress can end.
+        // This answers long polls and calls in progress at the node, and cancels long imports, also after a signal.
+        stop.send_replace(true);
         hub.stopping();
     }));
     let parts = match assemble(&loaded, args, folder, frame, edge).await {
@@ -411,8 +412,11 @@ pub fn lock_folder(folder: &Path) -> Result<FolderLock, RunError> {
 /// Creates the lock file and locks it by `lock`. If a clean-up script removes the file before it is locked, another host could lock a new
 /// one, so this creates the file again.
 fn lock_file(path: &Path, lock: impl Fn(&File) -> rustix::io::Result<()>) -> std::io::Result<File> {
+    // A symbolic link is not followed, and a FIFO not waited for.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let flags = flags.bits().cast_signed();
     for _ in 0..LOCK_ATTEMPTS {
-        let file = File::create(path)?;
+        let file = File::options().write(true).create(true).truncate(false).custom_flags(flags).open(path)?;
         lock(&file)?;
         let locked = file.metadata()?.ino();
         if path.metadata().is_ok_and(|found| found.ino() == locked) {

@@ -31,6 +31,8 @@ impl Wallet {
         if let Some(damage) = self.store.env.damage() {
             return Err(WalletError::Store(damage.into()).into());
         }
+        // A restore follows the chain from the stored position, below which a node may have pruned.
+        self.store_if_free();
         let (txn, t) = (self.store.read()?, self.store.tables);
         let before = t.changes(&txn)?;
         drop(txn);

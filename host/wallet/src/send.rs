@@ -226,9 +226,9 @@ impl Wallet {
         if self.resubmit(OfferScope::All, Some(until))? > 0 { self.take_mempool() } else { Ok(()) }
     }
 
-    /// Transactions whose refusal a block may lift.
+    /// Transactions whose refusal a block may lift, and those without an answer, such as after a reorganisation.
     pub(crate) fn awaiting_block(&self) -> Vec<Txid> {
-        let awaits = |answer: &Option<Admission>| answer.as_ref().is_some_and(Admission::awaits_block);
+        let awaits = |answer: &Option<Admission>| answer.as_ref().is_none_or(Admission::awaits_block);
         let outgoing = self.outgoing.lock();
         outgoing.idle.iter().filter(|(_, answer)| awaits(answer)).map(|(txid, _)| *txid).collect()
     }

@@ -280,10 +280,13 @@ impl Admission {
         }
     }
 
-    /// Whether a later block may make the transaction acceptable: its locktime or a sequence is not reached, or an input is missing.
+    /// Whether a later block may make the transaction acceptable: its locktime or a sequence is not reached, or an input is missing or
+    /// immature.
     pub fn awaits_block(&self) -> bool {
         match self {
-            Self::Rejected { reason, .. } => matches!(reason.as_str(), "non-final" | "non-BIP68-final"),
+            Self::Rejected { reason, .. } => {
+                matches!(reason.as_str(), "non-final" | "non-BIP68-final" | "bad-txns-premature-spend-of-coinbase")
+            }
             Self::MissingInputs => true,
             _ => false,
         }

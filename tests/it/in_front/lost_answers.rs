@@ -30,7 +30,7 @@ fn payment(node: &mut Client) -> Value {
 #[test]
 fn lost_answer_of_a_call_with_effects_is_reported_as_4_and_of_others_as_28() {
     let set = ["backend.wallets=node", "plugins=[]", "rpc.shutdown_grace_seconds=5"];
-    let Some((host, relay)) = start_behind_relay_with(&["-fallbackfee=0.0001"], &set) else { return };
+    let Some((mut host, relay)) = start_behind_relay_with(&["-fallbackfee=0.0001"], &set) else { return };
     let mut node = host.node_client();
     node.call("createwallet", json!(["theirs"]));
     node.fund(8);
@@ -53,7 +53,7 @@ fn lost_answer_of_a_call_with_effects_is_reported_as_4_and_of_others_as_28() {
         assert_told(&pending.answer(), "generatetoaddress");
     }
     until_answered(&mut host.client(), "getblockcount");
-    // curl pays once when the host stops during the call on a keep-alive connection.
+    // curl pays once when a signal stops the host during the call on a keep-alive connection.
     let held = relay.hold("sendtoaddress", Point::Reply);
     let url = format!("http://{}/", host.address);
     let cookie = host.cookie();
@@ -68,7 +68,7 @@ fn lost_answer_of_a_call_with_effects_is_reported_as_4_and_of_others_as_28() {
     }
     let curl = curl.stdout(Stdio::piped()).spawn().unwrap();
     let held = held.recv().unwrap();
-    host.client().call("stop", json!([]));
+    assert!(host.terminate().success());
     let told = String::from_utf8(curl.wait_with_output().unwrap().stdout).unwrap();
     drop(held);
     let answers: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

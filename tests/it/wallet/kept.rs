@@ -1,6 +1,6 @@
 //! Payments that the mempool refuses, beside a real bitcoind: the wallet keeps and resubmits them later.
 
-use outrigger_tests::{Client, Host, HostOptions, bitcoind, skip};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, bitcoind, skip, wait_until};
 use serde_json::{Value, json};
 
 use super::compared::{FOREIGN, Pair};
@@ -127,4 +127,20 @@ fn wallet_leaves_payments_to_the_client_if_nothing_is_broadcast_as_bitcoind_does
     });
     let [ours, theirs] = made;
     assert_eq!(ours, theirs);
+}
+
+#[test]
+fn payment_that_a_reorganisation_evicted_is_offered_again_at_the_next_blocks() {
+    let host = Host::start();
+    let mut wallet = host.new_wallet("w");
+    wallet.mine(1);
+    wallet.call("generatetoaddress", json!([100, ELSEWHERE]));
+    let txid = wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
+    // Two blocks less: its coinbase is immature.
+    let below = wallet.call("getblockhash", json!([100]));
+    wallet.call("invalidateblock", json!([below]));
+    assert_eq!(wallet.call("getrawmempool", json!([])), json!([]));
+    // One block makes its coinbase mature, another one its locktime final.
+    wallet.mine(2);
+    wait_until("it is offered again", || wallet.call("getrawmempool", json!([])) == json!([txid]));
 }

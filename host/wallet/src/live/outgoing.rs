@@ -47,7 +47,7 @@ impl Unsent {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum OfferScope {
-    /// Transactions whose refusal a block may lift.
+    /// Transactions whose refusal a block may lift, and those without an answer.
     AwaitingBlock,
     All,
 }

@@ -128,8 +128,8 @@ mod large {
     /// The smallest page size, and so the alignment of every mapping, in bytes.
     const PAGE: usize = 4096;
     /// The least size of a block with huge pages (2 MiB on most machines), in bytes. The first access to each page faults,
-    /// and a long request or answer touches thousands of small pages. A smaller block has no whole huge page.
-    const HUGE: usize = 2 << 20;
+    /// and a long answer touches thousands of small pages. A smaller block would waste much of a huge page.
+    const HUGE: usize = 4 << 20;
 
     #[inline]
     pub fn is(layout: Layout) -> bool {

@@ -63,43 +63,28 @@ impl Store {
         block: &NamedBlock,
         spent: &Vec<SpentOutputs>,
     ) -> Result<(), EmbeddedError> {
+        let mut count = self.coin_count(txn)?;
         let mut offset = Header::SIZE + VarInt::from(block.txdata.len()).size();
-        let mut transactions = Vec::with_capacity(block.txdata.len());
-        // Each coin's key, and its range in `bytes`; `None` for a spent coin.
-        let (mut coins, mut bytes) = (Vec::new(), Vec::new());
+        let mut coin_bytes = Vec::new();
         for ((index, (tx, ids)), spent) in (0_u32..).zip(block.transactions()).zip(spent) {
             let txid = ids.txid;
-            let inputs = tx.input.iter().take(spent.coins.len());
-            coins.extend(inputs.map(|input| (outpoint_key(&input.previous_output), None)));
+            for input in tx.input.iter().take(spent.coins.len()) {
+                self.coins.delete(txn, &outpoint_key(&input.previous_output))?;
+                count = count.saturating_sub(1);
+            }
             for (vout, output) in (0_u32..).zip(&tx.output) {
-                if !is_unspendable(output.script_pubkey.as_bytes()) {
-                    let begin = bytes.len();
-                    push_coin(&mut bytes, output, height, index == 0);
-                    coins.push((outpoint_key(&OutPoint { txid, vout }), Some(begin..bytes.len())));
+                if is_unspendable(output.script_pubkey.as_bytes()) {
+                    continue;
                 }
+                coin_bytes.clear();
+                push_coin(&mut coin_bytes, output, height, index == 0);
+                self.coins.put(txn, &outpoint_key(&OutPoint { txid, vout }), &coin_bytes)?;
+                count += 1;
             }
             let len = tx.total_size();
-            transactions.push((txid, TxRow::new(*hash, index, saturated(offset), saturated(len))));
-            offset += len;
-        }
-        let mut count = self.coin_count(txn)?;
-        // In the order of keys, writes find most pages in the processor's caches. The sort is stable: a block may spend a coin that it makes.
-        coins.sort_by_key(|(key, _)| *key);
-        for (key, made) in coins {
-            match made.map(|made| bytes.get(made).unwrap_or_default()) {
-                Some(coin) => {
-                    self.coins.put(txn, &key, coin)?;
-                    count += 1;
-                }
-                None => {
-                    self.coins.delete(txn, &key)?;
-                    count = count.saturating_sub(1);
-                }
-            }
-        }
-        transactions.sort_by_key(|(txid, _)| *txid);
-        for (txid, row) in transactions {
+            let row = TxRow::new(*hash, index, saturated(offset), saturated(len));
             self.transactions.put(txn, txid.as_byte_array(), row.as_bytes())?;
+            offset += len;
         }
         self.undo.put(txn, hash.as_byte_array(), &wire::to_bytes(spent))?;
         self.put_counter(txn, meta::COINS, count)?;

@@ -25,7 +25,9 @@ use outrigger_sdk::standard::{asm, classify, transaction_from_hex};
 pub use messages::messages;
 pub use signing::signing;
 
-pub const TARGETS: [(&str, fn(&[u8])); 18] = [
+type Target = fn(&[u8]);
+
+pub const TARGETS: [(&str, Target); 18] = [
     ("signing", signing),
     ("descriptor", descriptor),
     ("transaction", transaction),

@@ -270,6 +270,11 @@ pub struct PendingCall {
 }
 
 impl PendingCall {
+    /// The token of the call.
+    pub fn token(&self) -> u64 {
+        self.token
+    }
+
     /// The parameters with which the plugin passed the call on; `None` if it has not. An inner `None` means the client's parameters.
     pub fn passed_on(&self) -> Option<Option<Value>> {
         let passed = lock(&self.answers.passed).get(&self.token).cloned()?;

@@ -416,16 +416,25 @@ impl WalletAdmin for StubWallet {
         self.with(|state| state.info.avoid_reuse = avoid)
     }
 
-    fn backup(&self, _: Scope, _: String) -> Result<()> {
-        self.with(|state| state.info.backup_needed = false)
+    fn backup(&self, _: Scope, file: String) -> Result<()> {
+        self.with(|state| {
+            state.info.backup_needed = false;
+            state.backups.push(file);
+        })
     }
 
-    fn export_watch_only(&self, _: Scope, _: String) -> Result<()> {
-        self.with(|_| ())
+    fn export_watch_only(&self, _: Scope, file: String) -> Result<()> {
+        self.with(|state| state.backups.push(file))
     }
 
-    fn restore(&self, _: Scope, _: String, _: String, _: Option<bool>) -> Result<Vec<String>> {
-        Err(ErrorKind::NotFound.into())
+    fn restore(&self, _: Scope, name: String, file: String, _: Option<bool>) -> Result<Vec<String>> {
+        self.with(|state| {
+            if !state.backups.contains(&file) {
+                return Err(ErrorKind::NotFound.into());
+            }
+            state.info.name = name;
+            Ok(Vec::new())
+        })?
     }
 
     fn add_own_descriptors(&self, scope: Scope, descriptors: Vec<DescriptorImport>) -> Result<Vec<ImportOutcome>> {

@@ -49,6 +49,8 @@ pub struct WalletState {
     pub rescan_heights: Option<(u32, Option<u32>)>,
     /// The passphrase of an encrypted wallet.
     pub passphrase: Option<Secret>,
+    /// The files that backups were written to. A wallet of one of them can be restored.
+    pub backups: Vec<String>,
     /// The number of the next rescan.
     pub(super) next_rescan: u64,
 }
@@ -95,6 +97,7 @@ impl WalletState {
             added: Vec::new(),
             rescan_heights: None,
             passphrase: None,
+            backups: Vec::new(),
             next_rescan: 1,
         }
     }

@@ -7,16 +7,16 @@ use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, NetworkKind, OutPoint, PrivateKey, ScriptBuf, Txid, Wtxid};
 use secp256k1::{Secp256k1, SecretKey};
 
+use super::rows::{KnownTransaction, MAX_BATCH, batch, in_range, order};
 use super::wallet_state::WalletState;
 use super::{StubMempool, lock};
 use outrigger_service::mempool::Admission;
 use outrigger_service::wallet::{
     AddressType, Balances, BalancesQuery, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey,
-    HistoryBatch, HistoryQuery, HistoryRow, Import, ImportOutcome, LabelBatch, LabelledAddress, LabelledScript,
-    Ownership, Received, ReceivedQuery, Replaceable, ScriptInfo, SpendSettings, TxState, WalletInfo, WalletLog,
-    WalletTransaction,
+    HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledAddress, LabelledScript, Ownership,
+    Received, ReceivedQuery, Replaceable, ScriptInfo, SpendSettings, TxState, WalletInfo, WalletLog,
 };
-use outrigger_service::wire::{Blob, Encoded, Framed, Secret};
+use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{
     ErrorKind, Mempool, Result, Scope, WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay, WalletRead,
 };
@@ -53,23 +53,6 @@ impl StubWallet {
     }
 }
 
-fn row(transaction: &WalletTransaction) -> HistoryRow {
-    HistoryRow { transaction: Framed(transaction.clone()), unsettled: None }
-}
-
-/// The items from the position `after` on, at most `limit`, and the position of the next batch.
-fn batch<T>(items: Vec<T>, after: Option<&Blob>, limit: u32) -> Result<(Vec<T>, Option<Blob>)> {
-    let begin = match after {
-        None => 0,
-        Some(bytes) => u64::from_le_bytes(bytes.0.as_slice().try_into().map_err(|_| ErrorKind::Malformed)?) as usize,
-    };
-    let total = items.len();
-    let batch: Vec<T> = items.into_iter().skip(begin).take(limit as usize).collect();
-    let end = begin + batch.len();
-    let next = (end < total).then(|| Blob((end as u64).to_le_bytes().to_vec()));
-    Ok((batch, next))
-}
-
 impl WalletRead for StubWallet {
     fn list(&self, _: Scope) -> Result<Vec<String>> {
         Ok(lock(&self.state).iter().map(|state| state.info.name.clone()).collect())
@@ -98,22 +81,32 @@ impl WalletRead for StubWallet {
 
     fn transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Encoded<HistoryBatch>> {
         self.with(|state| {
-            let rows = txids.into_iter().filter_map(|txid| state.known(txid).map(row)).collect();
+            let rows = txids.into_iter().filter_map(|txid| state.known(txid).map(KnownTransaction::row)).collect();
             Encoded::new(&HistoryBatch { rows, next: None })
         })
     }
 
     fn raw_transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<Blob>>> {
-        self.with(|_| vec![None; txids.len()])
+        self.with(|state| {
+            let raw = |txid| state.known(txid).map(|known| Blob(known.raw.clone()));
+            txids.into_iter().map(raw).collect()
+        })
     }
 
-    fn history(&self, _: Scope, _: HistoryQuery) -> Result<Encoded<HistoryBatch>> {
-        let rows = self.with(|state| state.transactions.iter().map(row).collect())?;
-        Ok(Encoded::new(&HistoryBatch { rows, next: None }))
+    fn history(&self, _: Scope, query: HistoryQuery) -> Result<Encoded<HistoryBatch>> {
+        let mut all = self.with(|state| state.transactions.clone())?;
+        all.retain(|known| in_range(&known.transaction, query.range));
+        all.sort_by_key(|known| order(&known.transaction, query.range));
+        if query.reverse {
+            all.reverse();
+        }
+        let rows = all.iter().map(KnownTransaction::row).collect();
+        let (rows, next) = batch(rows, query.after.as_ref(), query.limit.min(MAX_BATCH))?;
+        Ok(Encoded::new(&HistoryBatch { rows, next }))
     }
 
     fn descriptor_texts(&self, _: Scope, numbers: Vec<u32>) -> Result<Vec<Option<String>>> {
-        self.with(|_| vec![None; numbers.len()])
+        self.with(|state| numbers.iter().map(|number| state.descriptor_texts.get(number).cloned()).collect())
     }
 
     fn coins(&self, _: Scope, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {
@@ -143,7 +136,7 @@ impl WalletRead for StubWallet {
             info.label.clone().map(|label| LabelledScript { script, label, ownership })
         };
         let all = self.with(|state| state.scripts.iter().filter_map(entry).collect())?;
-        let (entries, next) = batch(all, after.as_ref(), limit)?;
+        let (entries, next) = batch(all, after.as_ref(), limit.min(MAX_BATCH))?;
         let others = |entry: &&LabelledScript| entry.ownership == Ownership::None;
         let sending = entries.iter().filter(others).map(|entry| entry.script.clone()).collect();
         Ok(LabelBatch { entries, next, sending })
@@ -167,8 +160,8 @@ impl WalletRead for StubWallet {
 
     fn spenders(&self, _: Scope, outpoints: Vec<OutPoint>) -> Result<Vec<Vec<Txid>>> {
         self.with(|state| {
-            let all = &state.transactions;
-            let of = |outpoint| all.iter().filter(|row| row.inputs.contains(outpoint)).map(|row| row.txid).collect();
+            let all = || state.transactions.iter().map(|known| &known.transaction);
+            let of = |outpoint| all().filter(|row| row.inputs.contains(outpoint)).map(|row| row.txid).collect();
             outpoints.iter().map(of).collect()
         })
     }
@@ -182,22 +175,22 @@ impl WalletRead for StubWallet {
     }
 
     fn received(&self, _: Scope, _: ReceivedQuery) -> Result<Encoded<Vec<Received>>> {
-        self.with(|_| Encoded::new(&Vec::new()))
+        self.with(|state| Encoded::new(&state.received))
     }
 
     fn spent_from(&self, _: Scope, scripts: Vec<ScriptBuf>) -> Result<Vec<bool>> {
-        self.with(|_| vec![false; scripts.len()])
+        self.with(|state| scripts.iter().map(|script| state.spent_from.contains(script)).collect())
     }
 
     fn replaceable(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Replaceable>> {
         self.with(|state| {
-            let of = |txid| state.known(txid).map_or(Replaceable::Unknown, |_| Replaceable::No);
-            txids.into_iter().map(of).collect()
+            let known = |txid| state.known(txid).map_or(Replaceable::Unknown, KnownTransaction::replaceable);
+            txids.into_iter().map(known).collect()
         })
     }
 
     fn balances(&self, _: Scope, _: BalancesQuery) -> Result<Balances> {
-        self.with(|_| Balances::default())
+        self.with(|state| state.balances)
     }
 
     fn spent_outside_mempool(&self, _: Scope, _: BalancesQuery) -> Result<Balances> {
@@ -209,7 +202,7 @@ impl WalletRead for StubWallet {
     }
 
     fn imported_descriptors(&self, _: Scope) -> Result<Vec<DescriptorInfo>> {
-        self.with(|_| Vec::new())
+        self.with(|state| state.imported.clone())
     }
 }
 
@@ -275,8 +268,12 @@ impl WalletPay for StubWallet {
         })?
     }
 
-    fn send(&self, scope: Scope, raw: Blob, _: Vec<(String, String)>) -> Result<Option<Admission>> {
-        self.with(|_| self.mempool.submit(scope, raw, FeeRate::ZERO).map(Some))?
+    fn send(&self, scope: Scope, raw: Blob, metadata: Vec<(String, String)>) -> Result<Option<Admission>> {
+        self.with(|state| {
+            let admission = self.mempool.submit(scope, raw.clone(), FeeRate::ZERO)?;
+            state.sent.push((raw, metadata));
+            Ok(Some(admission))
+        })?
     }
 
     fn set_pay_feerate(&self, _: Scope, feerate: Option<FeeRate>) -> Result<()> {
@@ -343,7 +340,7 @@ impl WalletImport for StubWallet {
 
     fn remove_transaction(&self, _: Scope, txid: Txid) -> Result<()> {
         self.with(|state| {
-            let place = state.transactions.iter().position(|transaction| transaction.txid == txid);
+            let place = state.transactions.iter().position(|known| known.transaction.txid == txid);
             state.transactions.remove(place.ok_or(ErrorKind::NotFound)?);
             Ok(())
         })?
@@ -451,7 +448,7 @@ impl WalletKeys for StubWallet {
     }
 
     fn private_imported_descriptors(&self, _: Scope) -> Result<Vec<DescriptorInfo>> {
-        self.unlocked(|_| Vec::new())
+        self.unlocked(|state| state.imported.clone())
     }
 
     fn private_hd_keys(&self, _: Scope) -> Result<Vec<HdKey>> {

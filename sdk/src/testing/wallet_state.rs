@@ -6,9 +6,10 @@ use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, OutPoint, ScriptBuf, Txid};
 use secp256k1::SecretKey;
 
+use super::rows::KnownTransaction;
 use outrigger_service::wallet::{
-    AddressSource, AddressType, DescriptorInfo, HdKey, Import, ImportOutcome, LogEntry, ScriptInfo, SpendSettings,
-    Synced, WalletCoin, WalletInfo, WalletTransaction,
+    AddressSource, AddressType, Balances, DescriptorInfo, HdKey, Import, ImportOutcome, LogEntry, Received, ScriptInfo,
+    SpendSettings, Synced, WalletCoin, WalletInfo, WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Secret};
 
@@ -19,18 +20,28 @@ pub struct WalletState {
     pub info: WalletInfo,
     /// The wallet's information on scripts.
     pub scripts: BTreeMap<ScriptBuf, ScriptInfo>,
-    /// The transactions, by their order position. `history` answers with all of them to every query.
-    pub transactions: Vec<WalletTransaction>,
+    /// The transactions, by their order position.
+    pub transactions: Vec<KnownTransaction>,
     /// The log, by the numbers of its entries.
     pub log: Vec<LogEntry>,
+    /// The texts of descriptors by the numbers that outputs name.
+    pub descriptor_texts: BTreeMap<u32, String>,
     /// The coins.
     pub coins: Vec<WalletCoin>,
+    /// The answer of `balances` to every query.
+    pub balances: Balances,
+    /// The answer of `received` to every query.
+    pub received: Vec<Received>,
+    /// The scripts that it has spent from.
+    pub spent_from: BTreeSet<ScriptBuf>,
     /// The locked outputs.
     pub locked: BTreeSet<OutPoint>,
     /// The settings for payments.
     pub spending: SpendSettings,
     /// The descriptors.
     pub descriptors: Vec<DescriptorInfo>,
+    /// The descriptors of imported keys and scripts.
+    pub imported: Vec<DescriptorInfo>,
     /// The addresses to hand out next.
     pub addresses: VecDeque<ScriptBuf>,
     /// The keys that may sign.
@@ -51,6 +62,8 @@ pub struct WalletState {
     pub passphrase: Option<Secret>,
     /// The files that backups were written to. A wallet of one of them can be restored.
     pub backups: Vec<String>,
+    /// The transactions that were sent and not refused, with their texts.
+    pub sent: Vec<(Blob, Vec<(String, String)>)>,
     /// The number of the next rescan.
     pub(super) next_rescan: u64,
 }
@@ -84,10 +97,15 @@ impl WalletState {
             scripts: BTreeMap::new(),
             transactions: Vec::new(),
             log: Vec::new(),
+            descriptor_texts: BTreeMap::new(),
             coins: Vec::new(),
+            balances: Balances::default(),
+            received: Vec::new(),
+            spent_from: BTreeSet::new(),
             locked: BTreeSet::new(),
             spending: SpendSettings::default(),
             descriptors: Vec::new(),
+            imported: Vec::new(),
             addresses: VecDeque::new(),
             keys: Vec::new(),
             imports: Vec::new(),
@@ -98,6 +116,7 @@ impl WalletState {
             rescan_heights: None,
             passphrase: None,
             backups: Vec::new(),
+            sent: Vec::new(),
             next_rescan: 1,
         }
     }
@@ -107,12 +126,12 @@ impl WalletState {
         Self::new(name, BlockHash::all_zeros(), 0, 0)
     }
 
-    pub(super) fn known(&self, txid: Txid) -> Option<&WalletTransaction> {
-        self.transactions.iter().find(|transaction| transaction.txid == txid)
+    pub(super) fn known(&self, txid: Txid) -> Option<&KnownTransaction> {
+        self.transactions.iter().find(|known| known.transaction.txid == txid)
     }
 
     pub(super) fn transaction_mut(&mut self, txid: Txid) -> Option<&mut WalletTransaction> {
-        self.transactions.iter_mut().find(|transaction| transaction.txid == txid)
+        self.transactions.iter_mut().map(|known| &mut known.transaction).find(|transaction| transaction.txid == txid)
     }
 
     pub(super) fn lock_now(&mut self) {

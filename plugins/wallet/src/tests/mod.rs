@@ -14,7 +14,7 @@ use outrigger_sdk::service::wallet::{
     WalletOutput, WalletTransaction,
 };
 use outrigger_sdk::service::{Chain, Scope};
-use outrigger_sdk::testing::{StubHost, TestPlugin, WalletState};
+use outrigger_sdk::testing::{KnownTransaction, StubHost, TestPlugin, WalletState};
 use outrigger_sdk::wire::Secret;
 use secp256k1::{Secp256k1, SecretKey};
 use serde_json::{Value, json};
@@ -383,7 +383,8 @@ fn lockunspent_checks_each_output_before_it_reads_the_next() {
     let [coin, spent] = [0, 1].map(|number| test.fund(&script, 5000, number));
     for (txid, inputs) in [(coin.txid, vec![]), (spent.txid, vec![]), (Txid::from_byte_array([9; 32]), vec![spent])] {
         let transaction = transaction(txid, inputs, &script);
-        test.wallet(|state| state.transactions.push(transaction));
+        let known = KnownTransaction { transaction, unsettled: None, raw: Vec::new() };
+        test.wallet(|state| state.transactions.push(known));
     }
     let named = |txid: Txid, vout: i64| json!({"txid": txid, "vout": vout});
     let of = |coin: &OutPoint| named(coin.txid, coin.vout.into());

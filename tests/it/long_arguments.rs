@@ -166,6 +166,6 @@ fn memory_of_answers_that_are_built_as_trees_is_given_back() {
     let answer = client.post(&request).body.len() as u64;
     assert!(answer > 4_000_000, "{answer} bytes");
     (1..LISTINGS).for_each(|_| drop(client.post(&request)));
-    // Without that, the threads keep some 80 times an answer.
+    // If the host gave no memory back, its threads would keep some 80 times an answer.
     wait_until("the memory of the answers is given back", || host.private_memory() <= before + 30 * answer);
 }

@@ -26,8 +26,8 @@ pub fn give_back_large_blocks() {
 /// size and stay in the arenas of their threads.
 const LARGE_ANSWER: usize = 1 << 20;
 
-/// How many calls of [`give_back_after_large_answers`] an answer is recent.
-const RECENT: u8 = 2;
+/// A large answer is recent for this many calls of [`give_back_after_large_answers`].
+const RECENT: u8 = 10;
 
 /// For how many more calls the last large answer is recent.
 static RECENTLY: AtomicU8 = AtomicU8::new(0);
@@ -39,8 +39,8 @@ pub fn note_answer(length: usize) {
     }
 }
 
-/// Makes the C library return the freed memory of all arenas, once no answer is large any more. Called at intervals: while large answers
-/// keep coming, the next one uses the memory again.
+/// Makes the C library return the freed memory of this process's arenas, once no large answer is recent. Called at intervals: while large
+/// answers keep coming, the next one uses the memory again.
 pub fn give_back_after_large_answers() {
     let less = |left: u8| left.checked_sub(1);
     if RECENTLY.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) == Ok(1) {

@@ -196,8 +196,8 @@ impl Router {
         let work = move || {
             while let Some(router) = router.upgrade() {
                 contain("watching the calls", || router.handle_overdue_calls());
-                memory::give_back_after_large_answers();
                 drop(router);
+                memory::give_back_after_large_answers();
                 std::thread::sleep(WATCH_INTERVAL);
             }
         };

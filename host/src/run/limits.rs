@@ -30,7 +30,7 @@ const THREADS_OF_PLUGIN: usize = 4;
 /// Checks the limits. Without a configuration, checks the limits for reading one and querying its node.
 ///
 /// # Errors
-/// A limit is too low; the text names it and a sufficient value.
+/// A limit is too low; the text names it and the value that this step needs.
 pub fn check_limits(config: Option<&Config>) -> Result<(), RunError> {
     let plugins = config.map_or(0, |config| config.plugins.iter().filter(|plugin| plugin.enabled).count());
     let mapped = config.map_or(0, |config| match &config.backend {
@@ -59,7 +59,7 @@ pub fn check_limits(config: Option<&Config>) -> Result<(), RunError> {
     try_threads(threads).map_err(|error| {
         let limit = getrlimit(Resource::Nproc).current.map_or("unlimited".to_owned(), |limit| limit.to_string());
         RunError::Failed(format!(
-            "the system refuses the {threads} threads that the host needs to start ({error}): the user's limit of threads \
+            "the system refuses the {threads} threads that the host needs {purpose} ({error}): the user's limit of threads \
              (RLIMIT_NPROC: ulimit -u, LimitNPROC) is {limit}, for all of the user's processes together, and TasksMax of a unit or the \
              limit of a container may be lower"
         ))

@@ -404,8 +404,11 @@ pub fn lock_folder(folder: &Path) -> Result<FolderLock, RunError> {
         Err(error) => tracing::warn!(%error, "only the file .lock locks the data directory"),
         Ok(()) => {}
     }
-    let file = lock_file(&folder.join(LOCK_FILE), lock);
-    let file = file.map_err(|error| if error.kind() == ErrorKind::WouldBlock { in_use() } else { io(error) })?;
+    let path = folder.join(LOCK_FILE);
+    let file = lock_file(&path, lock).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => in_use(),
+        _ => RunError::Failed(format!("{}: {error}", path.display())),
+    })?;
     Ok(FolderLock { _folder: of_folder, _file: file })
 }
 
@@ -452,5 +455,18 @@ mod tests {
                 Err(error) => assert_eq!((replaced, error.kind()), (LOCK_ATTEMPTS, ErrorKind::WouldBlock)),
             }
         }
+    }
+    #[test]
+    fn a_lock_file_that_is_a_link_or_a_fifo_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (other, link, fifo) = (folder.path().join("other"), folder.path().join("link"), folder.path().join("fifo"));
+        std::fs::write(&other, "text").unwrap();
+        std::os::unix::fs::symlink(&other, &link).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        for path in [link, fifo] {
+            assert!(lock_file(&path, |_| Ok(())).is_err(), "{}", path.display());
+        }
+        assert_eq!(std::fs::read_to_string(other).unwrap(), "text");
     }
 }

@@ -31,8 +31,7 @@ impl Wallet {
         if let Some(damage) = self.store.env.damage() {
             return Err(WalletError::Store(damage.into()).into());
         }
-        // A restore follows the chain from the stored position, below which a node may have pruned.
-        self.store_if_free();
+        self.store_place(&self.lock_writes());
         let (txn, t) = (self.store.read()?, self.store.tables);
         let before = t.changes(&txn)?;
         drop(txn);
@@ -83,6 +82,7 @@ impl Wallet {
         if let Some(damage) = self.store.env.damage() {
             return Err(WalletError::Store(damage.into()).into());
         }
+        self.store_place(&self.lock_writes());
         Ok(self.store.env.copy_with(to, |txn| WalletContents::of(&self.store, txn))?)
     }
 

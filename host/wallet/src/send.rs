@@ -2,6 +2,7 @@
 //! until it is confirmed or abandoned, even after a refusal by the mempool. So neither a lost answer nor a kill makes a
 //! client pay twice.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -171,7 +172,10 @@ impl Wallet {
     pub(crate) fn resubmit(&self, offered: OfferScope, until: Option<Instant>) -> Result<usize> {
         let txids = match offered {
             OfferScope::All => self.find_idle()?,
-            OfferScope::AwaitingBlock => self.awaiting_block(),
+            OfferScope::AwaitingBlock => {
+                let awaiting = self.awaiting_block();
+                self.idle_transactions()?.into_iter().filter(|txid| awaiting.contains(txid)).collect()
+            }
         };
         if !self.shared.settings.broadcast {
             return Ok(0);
@@ -189,7 +193,10 @@ impl Wallet {
             }
             let raw = match self.raw_if_idle(&txid) {
                 Ok(Some(raw)) => raw,
-                Ok(None) => continue,
+                Ok(None) => {
+                    self.outgoing.lock().evicted.remove(&txid);
+                    continue;
+                }
                 Err(error) => {
                     tracing::warn!(wallet = self.name(), %txid, %error, "cannot read a payment; it is not offered again");
                     continue;
@@ -226,11 +233,16 @@ impl Wallet {
         if self.resubmit(OfferScope::All, Some(until))? > 0 { self.take_mempool() } else { Ok(()) }
     }
 
-    /// Transactions whose refusal a block may lift, and those without an answer, such as after a reorganisation.
-    pub(crate) fn awaiting_block(&self) -> Vec<Txid> {
-        let awaits = |answer: &Option<Admission>| answer.as_ref().is_none_or(Admission::awaits_block);
+    /// Transactions that the node refused until a later block, and transactions that left the mempool and that the node has not
+    /// judged since, for example after a reorganisation.
+    pub(crate) fn awaiting_block(&self) -> BTreeSet<Txid> {
+        if !self.shared.settings.broadcast {
+            return BTreeSet::new();
+        }
+        let awaits = |answer: &Option<Admission>| answer.as_ref().is_some_and(Admission::awaits_block);
         let outgoing = self.outgoing.lock();
-        outgoing.idle.iter().filter(|(_, answer)| awaits(answer)).map(|(txid, _)| *txid).collect()
+        let refused = outgoing.idle.iter().filter(|(_, answer)| awaits(answer)).map(|(txid, _)| *txid);
+        refused.chain(outgoing.evicted.iter().copied()).collect()
     }
 
     fn note_idle(&self, txid: Txid, answer: Option<Admission>) {

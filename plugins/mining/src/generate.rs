@@ -148,7 +148,9 @@ impl MiningPlugin {
                 Ok(Some(hash)) => hashes.push(hash),
                 Ok(None) => break,
                 // Not -28: clients would repeat the call.
-                Err(error) if error.code == RpcErrorCode::IN_WARMUP && !hashes.is_empty() => {
+                Err(error)
+                    if matches!(error.code, RpcErrorCode::IN_WARMUP | RpcErrorCode::WALLET) && !hashes.is_empty() =>
+                {
                     let mined = hashes.len();
                     return Err(RpcError::wallet(format!(
                         "{mined} of {blocks} blocks were mined, then: {}",

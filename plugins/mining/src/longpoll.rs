@@ -56,12 +56,14 @@ pub fn wait(polls: &Arc<LongPolls>, reply: Reply, watched: Watched) {
 
 /// Answers the calls that watch another tip, and those for which a due check finds that the mempool changed.
 pub fn answer_due(polls: &LongPolls) {
+    if polls.is_closed() {
+        return answer(polls, polls.take_due(|_| true));
+    }
     let (now, mut is_check_due) = (Instant::now(), false);
     polls.each(|poll| is_check_due |= poll.check_at.get() <= now);
-    let reads_mempool = is_check_due && !polls.state.stopping.load(Ordering::Relaxed);
     // A node in another process answers slowly, so the mempool is read only if a check is due. It is read before the tip, so that
     // little time passes between reading the tip and comparing it with the tips of calls that have just arrived.
-    let mempool = reads_mempool.then(|| polls.host.mempool.info(Scope::NONE));
+    let mempool = is_check_due.then(|| polls.host.mempool.info(Scope::NONE));
     let tip = polls.host.chain.tip(Scope::NONE);
     let is_over = |poll: &Poll| match (&tip, &mempool) {
         (Ok(tip), _) if poll.watched.tip != tip.hash => true,

@@ -52,7 +52,12 @@ impl<W: Send + 'static, S: Send + Sync + 'static> Waits<W, S> {
         Arc::new(Self { host, state, look, calls: Mutex::new(calls), changed: Condvar::new() })
     }
 
-    /// Answers the calls that are due.
+    /// Whether [`Waits::close`] was called, so that all calls are due.
+    pub fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// Takes and answers the calls that are due, by the function given to [`Waits::new`].
     pub fn look(&self) {
         (self.look)(self);
     }
@@ -61,8 +66,8 @@ impl<W: Send + 'static, S: Send + Sync + 'static> Waits<W, S> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a call. The caller must then check it once, since it may have become due before it was added. Returns whether calls can no
-    /// longer wait ([`Waits::close`]).
+    /// Adds a call. The caller must then call [`Waits::look`], or take the call and answer it if it is due: it may have become due before it
+    /// was added. Returns whether calls can no longer wait ([`Waits::close`]).
     pub fn keep(self: &Arc<Self>, waiter: Waiter<W>) -> bool {
         let mut calls = self.lock();
         let has_deadline = waiter.deadline.is_some();

@@ -151,16 +151,23 @@ fn lost_answer_of_a_call_that_the_host_makes_for_a_group_is_reported_as_4() {
         drop(held.recv().unwrap());
         assert_told(&pending.answer(), asked);
     }
-    // The node has the first of three blocks, and refuses the second before it looks at it.
-    let first = relay.hold("submitblock", Point::Reply);
-    let pending = client.begin_call("generatetoaddress", json!([3, ADDRESS]));
-    let first = first.recv().unwrap();
-    let second = relay.hold("submitblock", Point::Request);
-    first.pass();
-    second.recv().unwrap().answer(refuse_credentials);
-    let (code, told) = pending.refused();
-    assert!(code == -4 && told.starts_with("1 of 3 blocks were mined, then: "), "{told}");
-    until_answered(&mut client, "getmininginfo");
+    // The node has the first of three blocks. It refuses the second before it looks at it, or its answer is lost.
+    for is_refused in [true, false] {
+        let first = relay.hold("submitblock", Point::Reply);
+        let pending = client.begin_call("generatetoaddress", json!([3, ADDRESS]));
+        let first = first.recv().unwrap();
+        let second = relay.hold("submitblock", Point::Request);
+        first.pass();
+        let second = second.recv().unwrap();
+        if is_refused {
+            second.answer(refuse_credentials);
+        } else {
+            drop(second);
+        }
+        let (code, told) = pending.refused();
+        assert!(code == -4 && told.starts_with("1 of 3 blocks were mined, then: "), "{told}");
+        until_answered(&mut client, "getmininginfo");
+    }
     // The node has executed the call, but the host cannot read its answer.
     relay.change_answers(|method, answer| {
         if method == "submitblock" {

@@ -187,7 +187,8 @@ impl Wallet {
         }
     }
 
-    /// Stores the position. If that fails, the next load reads the blocks again.
+    /// Stores the position. If that fails, the next load reads the blocks again. A restored backup reads on from its stored position, below
+    /// which a node may have pruned.
     pub(crate) fn store_place(&self, guard: &WriteGuard<'_>) {
         let place = self.feed.position();
         if place.now.hash != place.stored

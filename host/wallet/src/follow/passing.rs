@@ -105,7 +105,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Queues resends of payments whose refusal a new block may lift.
+    /// Queues resends of the payments that a new block may let into the mempool.
     fn offer_to_block(&self) {
         self.for_each(|wallet| {
             if !wallet.awaiting_block().is_empty() {

@@ -85,11 +85,16 @@ impl Write<'_> {
         if matches!(row.state, TxState::Confirmed { .. }) && !matches!(state, TxState::Confirmed { .. }) {
             self.show_preferred_witness(&mut row)?;
         }
-        row.state = state;
+        let before = std::mem::replace(&mut row.state, state);
         if state == TxState::Inactive {
             let mut outgoing = self.wallet.outgoing.lock();
             let answer = outgoing.idle.remove(&row.txid).flatten();
             outgoing.note_idle(row.txid, answer);
+            if before == TxState::InMempool {
+                outgoing.evicted.insert(row.txid);
+            }
+        } else if before == TxState::Inactive {
+            self.wallet.outgoing.lock().evicted.remove(&row.txid);
         }
         self.put_history(&row)?;
         self.put_transaction(&row)

@@ -16,6 +16,8 @@ pub struct Outgoing {
     pub planned: Option<Instant>,
     /// Transactions that may be neither confirmed nor in the mempool, with the node's last answer.
     pub idle: BTreeMap<Txid, Option<Admission>>,
+    /// Those of `idle` that left the mempool and that the node has not judged since.
+    pub evicted: BTreeSet<Txid>,
     /// Counts additions to `idle`.
     pub noted: u64,
 }
@@ -23,6 +25,9 @@ pub struct Outgoing {
 impl Outgoing {
     pub fn note_idle(&mut self, txid: Txid, answer: Option<Admission>) {
         self.noted += 1;
+        if answer.is_some() {
+            self.evicted.remove(&txid);
+        }
         self.idle.insert(txid, answer);
     }
 }
@@ -47,7 +52,7 @@ impl Unsent {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum OfferScope {
-    /// Transactions whose refusal a block may lift, and those without an answer.
+    /// Transactions whose refusal a block may lift, and those that left the mempool and that the node has not judged since.
     AwaitingBlock,
     All,
 }

@@ -85,7 +85,7 @@ service! {
         /// is the newest state, without waiting for the chain's tip.
         #[since(1)]
         fn log(after: u64, limit: u32) -> WalletLog;
-        /// The coins of transactions in the mempool, in the order of `coins`. The time does not grow with the number of other coins.
+        /// The coins of transactions in the mempool, in the order of `coins`. It reads no other coins.
         #[since(1)]
         fn mempool_coins(after: Option<Blob>, limit: u32) -> CoinBatch;
     }

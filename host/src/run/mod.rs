@@ -407,7 +407,8 @@ pub fn lock_folder(folder: &Path) -> Result<FolderLock, RunError> {
     let path = folder.join(LOCK_FILE);
     let file = lock_file(&path, lock).map_err(|error| match error.kind() {
         ErrorKind::WouldBlock => in_use(),
-        _ => RunError::Failed(format!("{}: {error}", path.display())),
+        _ if path.symlink_metadata().is_ok() => RunError::Failed(format!("{}: {error}", path.display())),
+        _ => io(error),
     })?;
     Ok(FolderLock { _folder: of_folder, _file: file })
 }

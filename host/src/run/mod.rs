@@ -229,7 +229,7 @@ async fn serve(
         notify::tell(notify::STOPPING);
         // As in bitcoind, the program ends before anything stops.
         let _ = tokio::task::spawn_blocking(move || hooks::run("shutdownnotify", &shutdown, &[])).await;
-        // This answers long polls and calls in progress at the node, and cancels long imports, also after a signal.
+        // These answer long polls and the node's open calls, and cancel long imports. A signal has not set `stop` yet.
         stop.send_replace(true);
         hub.stopping();
     }));
@@ -416,7 +416,7 @@ pub fn lock_folder(folder: &Path) -> Result<FolderLock, RunError> {
 /// Creates the lock file and locks it by `lock`. If a clean-up script removes the file before it is locked, another host could lock a new
 /// one, so this creates the file again.
 fn lock_file(path: &Path, lock: impl Fn(&File) -> rustix::io::Result<()>) -> std::io::Result<File> {
-    // A symbolic link is not followed, and a FIFO not waited for.
+    // The system refuses to open a symbolic link, and does not wait for a reader of a FIFO.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let flags = flags.bits().cast_signed();
     for _ in 0..LOCK_ATTEMPTS {

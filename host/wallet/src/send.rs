@@ -233,8 +233,8 @@ impl Wallet {
         if self.resubmit(OfferScope::All, Some(until))? > 0 { self.take_mempool() } else { Ok(()) }
     }
 
-    /// Transactions that the node refused until a later block, and transactions that left the mempool and that the node has not
-    /// judged since, for example after a reorganisation.
+    /// The node refused these transactions until a later block, or they left its mempool, for example in a reorganisation, and the node
+    /// has not judged them since.
     pub(crate) fn awaiting_block(&self) -> BTreeSet<Txid> {
         if !self.shared.settings.broadcast {
             return BTreeSet::new();

@@ -187,8 +187,8 @@ impl Wallet {
         }
     }
 
-    /// Stores the position. If that fails, the next load reads the blocks again. A restored backup reads on from its stored position, below
-    /// which a node may have pruned.
+    /// Stores the position. If that fails, the next load reads the blocks again. A restored backup follows the chain from its stored
+    /// position. A node may have pruned older blocks.
     pub(crate) fn store_place(&self, guard: &WriteGuard<'_>) {
         let place = self.feed.position();
         if place.now.hash != place.stored

@@ -16,7 +16,7 @@ pub struct Outgoing {
     pub planned: Option<Instant>,
     /// Transactions that may be neither confirmed nor in the mempool, with the node's last answer.
     pub idle: BTreeMap<Txid, Option<Admission>>,
-    /// Those of `idle` that left the mempool and that the node has not judged since.
+    /// The transactions of `idle` that left the mempool. The node has not judged them since.
     pub evicted: BTreeSet<Txid>,
     /// Counts additions to `idle`.
     pub noted: u64,
@@ -52,7 +52,7 @@ impl Unsent {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum OfferScope {
-    /// Transactions whose refusal a block may lift, and those that left the mempool and that the node has not judged since.
+    /// The node refused these transactions until a later block, or they left its mempool and the node has not judged them since.
     AwaitingBlock,
     All,
 }

@@ -33,6 +33,24 @@ fn content(view: &WalletView) -> String {
 }
 
 #[test]
+fn a_backup_has_the_newest_position_of_a_wallet_that_no_block_concerns() {
+    let harness = Harness::with_wallet();
+    let (_folder, file) = place();
+    let backups: [&dyn Fn(&crate::Wallet); 2] = [&|wallet| wallet.backup(&file, &None).unwrap(), &|wallet| {
+        wallet.copy_out(&mut tempfile::tempfile().unwrap()).map(drop).unwrap();
+    }];
+    for back_up in backups {
+        harness.mine(Vec::new());
+        let view = harness.view();
+        let wallet = view.wallet();
+        let position = || wallet.feed.position();
+        assert!(position().stored_height < position().now.height);
+        back_up(wallet);
+        assert_eq!(position().stored_height, position().now.height);
+    }
+}
+
+#[test]
 fn a_backup_of_a_live_wallet_opens_as_the_same_wallet() {
     let harness = Harness::with_wallet();
     let (folder, file) = place();

@@ -15,7 +15,7 @@ impl WalletView {
         self.coin_batch(page(self.t().coins, &self.txn, after, limit.clamp(1, MAX_BATCH) as usize)?)
     }
 
-    /// The coins of transactions in the mempool. Their ids come from the sums, so that no other coin is read.
+    /// The coins of transactions in the mempool. The wallet's sums name these transactions, so this reads no other coin.
     pub fn mempool_coins(&self, after: Option<&[u8]>, limit: u32) -> Result<CoinBatch> {
         check_place(after)?;
         let limit = limit.clamp(1, MAX_BATCH) as usize;

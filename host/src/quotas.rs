@@ -15,6 +15,7 @@ use futures_util::FutureExt;
 use futures_util::future::Either;
 use jsonrpsee::core::middleware::{Batch, BatchEntry, Notification, RpcServiceT};
 use jsonrpsee::types::Request;
+use outrigger_base::replace::replace_file;
 use outrigger_rpc::{Answer, Failure, Held, ResultText, RpcService, origin_of};
 use outrigger_values::{RpcError, RpcErrorCode};
 use outrigger_wallet_engine::WalletManager;
@@ -25,7 +26,6 @@ use crate::config::UserConfig;
 
 /// The file in the network's data folder that records who made each wallet: a JSON object from wallet names to user names.
 const OWNERS_FILE: &str = "wallet-owners.json";
-const FRESH_OWNERS_FILE: &str = "wallet-owners.json.fresh";
 
 /// The methods that make a wallet.
 const MAKERS: [&str; 2] = ["createwallet", "restorewallet"];
@@ -167,12 +167,7 @@ impl Quotas {
     fn record(&self, wallet: &str, user: &str) -> io::Result<()> {
         let mut owners = self.owners()?;
         owners.insert(wallet.to_owned(), user.to_owned());
-        let fresh = self.folder.join(FRESH_OWNERS_FILE);
-        let file = fs::File::create(&fresh)?;
-        serde_json::to_writer(&file, &owners)?;
-        file.sync_all()?;
-        fs::rename(&fresh, self.folder.join(OWNERS_FILE))?;
-        fs::File::open(&self.folder)?.sync_all()
+        replace_file(&self.folder.join(OWNERS_FILE), &serde_json::to_vec(&owners)?)
     }
 }
 

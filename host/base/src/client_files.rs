@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::Errno;
+
+use crate::replace::replace_file;
 
 /// The suffix of an unfinished file. The process id and the number before it distinguish concurrent files.
 pub const UNFINISHED: &str = ".unfinished";
@@ -266,7 +268,6 @@ impl Journal {
         Ok(())
     }
 
-    /// Replaces the record atomically: a kill or a full disk leaves the former one.
     fn write(&self, noted: &BTreeSet<PathBuf>) -> io::Result<()> {
         // JSON cannot hold paths that are not UTF-8.
         let texts: Vec<&str> = noted.iter().filter_map(|path| path.to_str()).collect();
@@ -276,20 +277,13 @@ impl Journal {
                 _ => Ok(()),
             };
         }
-        let fresh = self.file.with_extension("json.new");
-        let mut file = File::create(&fresh)?;
-        file.write_all(&serde_json::to_vec(&texts)?)?;
-        file.sync_all()?;
-        fs::rename(&fresh, &self.file)?;
-        match self.file.parent() {
-            Some(folder) => File::open(folder)?.sync_all(),
-            None => Ok(()),
-        }
+        replace_file(&self.file, &serde_json::to_vec(&texts)?)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use tempfile::TempDir;

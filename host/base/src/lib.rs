@@ -1,5 +1,5 @@
 //! Utilities that the host's crates share, such as containing panics, offloading work from network threads, busy
-//! polling, rate limits for log lines, absolute paths, the rule for files that clients name, maps by token, and
+//! polling, rate limits for log lines, absolute paths, the rule for files that clients name, atomic replacement of files, maps by token, and
 //! suggestions for misspelt names.
 //!
 //! This crate depends on no other crate of the project.
@@ -13,5 +13,6 @@ pub mod offload;
 pub mod paths;
 pub mod progress;
 pub mod rate;
+pub mod replace;
 pub mod tokens;
 pub mod unix_socket;

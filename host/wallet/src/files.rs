@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use outrigger_service::wallet::check_name;
@@ -14,6 +14,7 @@ use super::absolute::{self, ABSOLUTE, NAME_FILE};
 use super::error::{Result, WalletError};
 use super::store::{DATA_FILE, LOCK_FILE};
 use outrigger_base::client_files::UNFINISHED;
+use outrigger_base::replace::{FRESH, replace_file};
 use outrigger_disk::MAKING;
 
 const LOAD_FILE: &str = "load.json";
@@ -22,8 +23,6 @@ pub const NOTES_FILE: &str = "unfinished.json";
 /// The policies of each key of guarded wallets.
 pub const GUARDED_FILE: &str = "guarded.json";
 const LISTS: [&str; 3] = [LOAD_FILE, NOTES_FILE, GUARDED_FILE];
-/// The suffix of one of these files while it is written.
-const FRESH: &str = ".new";
 /// A marker file beside a wallet's data file: that file may contain a former key. A mark inside it identifies the key.
 const FORMER_KEY_FILE: &str = "former-key";
 /// Names that no wallet's folder may have.
@@ -238,7 +237,7 @@ pub fn read<T: DeserializeOwned + Default>(dir: &Path, name: &str, list: &'stati
     }
 }
 
-/// Adds a wallet to the load list, or removes it. The file is replaced atomically.
+/// Adds a wallet to the load list, or removes it.
 pub fn set_load_on_startup(dir: &Path, name: &str, load: bool) -> Result<()> {
     let mut names = load_list(dir)?;
     if names.iter().any(|other| other == name) == load {
@@ -249,15 +248,9 @@ pub fn set_load_on_startup(dir: &Path, name: &str, load: bool) -> Result<()> {
     replace(dir, LOAD_FILE, &names)
 }
 
-/// Replaces a file atomically: writes it under another name, then renames it.
 pub fn replace(dir: &Path, name: &str, list: &impl Serialize) -> Result<()> {
     let text = serde_json::to_vec(list).map_err(io::Error::from)?;
-    let fresh = dir.join(format!("{name}{FRESH}"));
-    let mut file = fs::File::create(&fresh)?;
-    file.write_all(&text)?;
-    file.sync_all()?;
-    fs::rename(&fresh, dir.join(name))?;
-    Ok(fs::File::open(dir)?.sync_all()?)
+    Ok(replace_file(&dir.join(name), &text)?)
 }
 
 #[cfg(test)]

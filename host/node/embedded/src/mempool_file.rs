@@ -3,21 +3,19 @@
 //! The node writes it when it stops and on savemempool. If the process is killed, later changes are lost, as in bitcoind.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::PathBuf;
 
 use bitcoin::consensus::{Decodable, encode, serialize};
 use bitcoin::{SignedAmount, Transaction, Txid, VarInt};
+use outrigger_base::replace::replace_file;
 use outrigger_values::FeeRate;
 
 use super::mempool::{Entry, EntryTime, Offer, Pool, Rejection, Rules, Terms, View};
 use super::{EmbeddedError, EmbeddedNode};
 
-/// The file's name, and its name while it is being written.
 const FILE: &str = "mempool.dat";
-const NEW_FILE: &str = "mempool.dat.new";
 const VERSION: u64 = 1;
 
 #[derive(Default)]
@@ -57,13 +55,10 @@ impl SavedMempool {
 
 impl EmbeddedNode {
     pub(super) fn write_mempool(&self) -> io::Result<PathBuf> {
-        let (path, fresh) = (self.dir.join(FILE), self.dir.join(NEW_FILE));
+        let path = self.dir.join(FILE);
         let bytes = self.pool.read().to_file();
         // Other users must not read unconfirmed transactions.
-        let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        fs::rename(fresh, &path)?;
+        replace_file(&path, &bytes)?;
         Ok(path)
     }
 

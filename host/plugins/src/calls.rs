@@ -430,13 +430,8 @@ mod tests {
         let cases = [late, abandoned, second, expired, foreign];
         assert!(cases.iter().all(|token| calls.answer(1, *token, one()) == AnswerOutcome::Unwanted));
         let why = cases.map(|token| (Calls::method_of(token), calls.why_unwanted(1, token)));
-        let expected = [
-            UnwantedAnswer::Late,
-            UnwantedAnswer::Abandoned,
-            UnwantedAnswer::Second,
-            UnwantedAnswer::Late,
-            UnwantedAnswer::Foreign,
-        ];
+        use UnwantedAnswer::{Abandoned, Foreign, Late, Second};
+        let expected = [Late, Abandoned, Second, Late, Foreign];
         assert_eq!(why, [3, 4, 5, 6, 7].map(|method| (method, expected[method - 3])));
         assert_eq!(calls.open(1, 1 << 20).0 >> METHOD_SHIFT, LAST_METHOD);
     }

@@ -23,6 +23,9 @@ pub enum UpstreamError {
     /// The node is starting or stopping (503 for another reason than a full work queue). It executed nothing.
     #[error("the node starts or stops")]
     Unavailable,
+    /// A proxy cannot reach the node, or did not wait for its answer (502, 504): the node may have executed the request.
+    #[error("a proxy in front of the node answers with status {0}")]
+    Gateway(http::StatusCode),
     /// Another node listens at the address. The text names its chain and the expected one. Only the greeting was sent.
     #[error("{0}")]
     Foreign(String),
@@ -53,7 +56,7 @@ pub enum UpstreamError {
 impl UpstreamError {
     /// Whether it is certain that the node executed nothing.
     pub fn is_without_effect(&self) -> bool {
-        !matches!(self, Self::Lost(_) | Self::Strange(_) | Self::TimedOut)
+        !matches!(self, Self::Gateway(_) | Self::Lost(_) | Self::Strange(_) | Self::TimedOut)
     }
 
     /// Whether the node is unreachable at present, so that any other request would fail, too.
@@ -64,11 +67,15 @@ impl UpstreamError {
                 | Self::Credentials(_)
                 | Self::Unauthorized
                 | Self::Unavailable
+                | Self::Gateway(_)
                 | Self::Lost(_)
                 | Self::TimedOut
         )
     }
 }
+
+/// The text for a server whose first reply is [`UpstreamError::Strange`].
+pub const NO_BITCOIND: &str = "the server at this address does not answer like bitcoind";
 
 /// The beginning of [`lost_message`].
 pub const LOST: &str = "The answer of bitcoind was lost";

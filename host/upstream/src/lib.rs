@@ -37,7 +37,7 @@ mod upstream;
 pub use credentials::{CredentialsError, Login};
 pub use endpoint::{BadEndpoint, Endpoint};
 pub use envelope::{Outcome, PREFIX, SUFFIX, batch_request, read_batch, read_reply, request};
-pub use error::{LOST, UpstreamError, lost_message};
+pub use error::{LOST, NO_BITCOIND, UpstreamError, lost_message};
 pub use greeting::Greeting;
 pub use http::StatusCode;
 pub use methods::{Method, MethodSet, is_read_only, may_have_effects, method, methods};

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use super::credentials::{Credentials, Login};
 use super::endpoint::Endpoint;
 use super::envelope::{Outcome, is_plain, read_reply};
-use super::error::UpstreamError;
+use super::error::{NO_BITCOIND, UpstreamError};
 use super::greeting::{ENOUGH, Ending, Endings, Greeting};
 use super::pool::{self, Connection, Place, Pool, Way};
 use super::reply::{Reply, ReplyBody};
@@ -187,9 +187,8 @@ impl Upstream {
                 self.pool.clear();
             }
         }
-        // A proxy answers with these statuses if it cannot reach the node.
         let is_of_node = match &replied {
-            Ok(reply) => !matches!(reply.status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT),
+            Ok(_) => true,
             Err(error) => matches!(error, UpstreamError::Ended(_) | UpstreamError::Forbidden),
         };
         if let Some(endings) = self.endings().filter(|_| !is_of_node) {
@@ -205,6 +204,9 @@ impl Upstream {
             let head = (verb.clone(), path, &credentials);
             let reply = self.send_once(head, body.clone(), kind).await?;
             let status = reply.status;
+            if is_of_gateway(status) {
+                return Err(UpstreamError::Gateway(status));
+            }
             if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::SERVICE_UNAVAILABLE) {
                 return Ok(reply);
             }
@@ -247,14 +249,16 @@ impl Upstream {
                     Ok(()) => (connection, Known::Used),
                     Err(_) => continue,
                 },
-                Way::New(place) if self.endings().is_some_and(Endings::are_the_rule) => match kind {
-                    Kind::Effects => return Err(UpstreamError::Ended(self.endpoint.clone())),
-                    Kind::ReadOnly | Kind::Waiting => (self.connect(place).await?, Known::Ungreeted),
-                },
+                Way::New(place) if kind != Kind::Effects && self.endings().is_some_and(Endings::are_the_rule) => {
+                    (self.connect(place).await?, Known::Ungreeted)
+                }
                 Way::New(place) => match self.greet(place, credentials).await.map_err(before_sending)? {
                     GreetingOutcome::Node(connection) => (connection, Known::New),
                     GreetingOutcome::Ended(ending) => {
                         self.note_ending(greeted, ending, &mut endings)?;
+                        if kind == Kind::Effects && self.endings().is_some_and(Endings::are_the_rule) {
+                            return Err(UpstreamError::Ended(self.endpoint.clone()));
+                        }
                         continue;
                     }
                     GreetingOutcome::Refused(reply) => return Ok(reply),
@@ -347,9 +351,13 @@ impl Upstream {
                 connection = self.connect(place.map_err(|_| UpstreamError::Overloaded)?).await?;
             }
             let request = self.request((Method::POST, "/", credentials), body.clone());
+            let request_again = request.clone();
             connection.sender.ready().await.map_err(UpstreamError::Lost)?;
             let (head, body) = connection.sender.send_request(request).await.map_err(UpstreamError::Lost)?.into_parts();
             let (status, is_last) = (head.status, ends_connection(&head));
+            if is_of_gateway(status) {
+                return Err(UpstreamError::Gateway(status));
+            }
             if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::SERVICE_UNAVAILABLE) {
                 return Ok(GreetingOutcome::Refused(Reply { status, content_type: None, body: ReplyBody::last(body) }));
             }
@@ -364,19 +372,39 @@ impl Upstream {
                 Outcome::Strange => return Err(UpstreamError::Strange(status)),
             };
             if (greeting.check)(number, &result).map_err(UpstreamError::Foreign)? {
-                return Ok(match connection.sender.ready().await {
-                    Ok(()) => GreetingOutcome::Node(connection),
-                    Err(_) => GreetingOutcome::Ended(if is_last { Ending::Told } else { Ending::Untold }),
+                let is_kept = connection.sender.ready().await.is_ok()
+                    && (!greeting.endings.were_the_rule() || self.answers_again(&mut connection, request_again).await);
+                return Ok(if is_kept {
+                    GreetingOutcome::Node(connection)
+                } else {
+                    GreetingOutcome::Ended(if is_last { Ending::Told } else { Ending::Untold })
                 });
             }
         }
         Err(UpstreamError::Foreign(format!("{} does not say which chain it is on", self.endpoint)))
     }
 
+    /// Whether a connection stays open after its first answer. A connection whose end was not announced may look open until it is used.
+    async fn answers_again(&self, connection: &mut Connection, request: Request<Full<Bytes>>) -> bool {
+        let Ok(response) = connection.sender.send_request(request).await else { return false };
+        let (status, body) = (response.status(), ReplyBody::last(response.into_body()));
+        let is_kept = Reply { status, content_type: None, body }.collect(MAX_GREETING).await.is_ok()
+            && connection.sender.ready().await.is_ok();
+        if let Some(endings) = self.endings().filter(|_| is_kept) {
+            endings.note_kept();
+        }
+        is_kept
+    }
+
     async fn connect(&self, place: Place) -> Result<Connection, UpstreamError> {
         self.figures.connections.fetch_add(1, Ordering::Relaxed);
         pool::connect(&self.endpoint, &self.busy_poll, place).await.map_err(UpstreamError::Unreachable)
     }
+}
+
+/// Whether a proxy answers with this status if it cannot reach the node.
+fn is_of_gateway(status: StatusCode) -> bool {
+    matches!(status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT)
 }
 
 /// Whether an answer's head announces the end of its connection.
@@ -392,9 +420,8 @@ fn ends_connection(head: &Parts) -> bool {
 fn before_sending(error: UpstreamError) -> UpstreamError {
     match error {
         UpstreamError::Lost(error) => UpstreamError::Unreachable(std::io::Error::other(error)),
-        UpstreamError::Strange(_) => {
-            UpstreamError::Foreign("the server at this address does not answer like bitcoind".into())
-        }
+        error @ UpstreamError::Gateway(_) => UpstreamError::Unreachable(std::io::Error::other(error)),
+        UpstreamError::Strange(_) => UpstreamError::Foreign(NO_BITCOIND.into()),
         error => error,
     }
 }

@@ -4,7 +4,7 @@ use bitcoin::BlockHash;
 use outrigger_disk::StoreError;
 use outrigger_node::{ChainIdentity, NodeError};
 use outrigger_standard::release;
-use outrigger_upstream::{Endpoint, Method, UpstreamError, lost_message, method};
+use outrigger_upstream::{Endpoint, Method, NO_BITCOIND, UpstreamError, lost_message, method};
 use outrigger_values::RpcError;
 
 #[derive(Debug, thiserror::Error)]
@@ -166,6 +166,7 @@ impl OpenError {
     pub fn of_first_question(endpoint: &Endpoint, error: AskError) -> Result<AskError, Self> {
         match error {
             AskError::Upstream(UpstreamError::Foreign(reason)) => Err(Self::Foreign(reason)),
+            AskError::Upstream(UpstreamError::Strange(_)) => Err(Self::Foreign(NO_BITCOIND.into())),
             AskError::Upstream(UpstreamError::Unauthorized) => Err(Self::Credentials(endpoint.to_string())),
             error => Ok(error),
         }

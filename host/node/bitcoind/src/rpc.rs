@@ -96,9 +96,12 @@ impl Rpc {
     }
 
     fn raw_within(&self, limit: Duration, method: &str, params: &Value) -> Result<Bytes, AskError> {
+        self.send(limit, method, params, is_read_only(method))
+    }
+
+    fn send(&self, limit: Duration, method: &str, params: &Value, read_only: bool) -> Result<Bytes, AskError> {
         debug_assert!(needs::is_listed(method), "{method} is missing in the table of needs");
-        let (upstream, body, read_only) =
-            (self.upstream.clone(), request(method, params.to_string().as_bytes()), is_read_only(method));
+        let (upstream, body) = (self.upstream.clone(), request(method, params.to_string().as_bytes()));
         let answer =
             self.wait(limit, async move { upstream.post("/", body, read_only).await?.collect(MAX_ANSWER).await });
         answer.map_err(AskError::from).and_then(|answer| result(method, &answer)).map_err(|error| match error {
@@ -159,7 +162,7 @@ impl Rpc {
     /// Whether the node lets the host's user call a method. The host passes too many arguments: the node checks
     /// -rpcwhitelist first, then refuses the call without executing it.
     pub fn may_call(&self, method: &str) -> Result<bool, AskError> {
-        match self.raw(method, &Value::from(vec![0; TOO_MANY])) {
+        match self.send(TIMEOUT, method, &Value::from(vec![0; TOO_MANY]), true) {
             Err(AskError::Upstream(UpstreamError::Forbidden)) => Ok(false),
             Err(AskError::Rpc { .. }) | Ok(_) => Ok(true),
             Err(error) => Err(error),

@@ -45,8 +45,10 @@ struct Shared {
     /// The text of requests whose replies are changed.
     change: Mutex<Option<(&'static str, Change)>>,
     counts: Mutex<HashMap<String, usize>>,
-    /// Whether the relay closes the connection after each reply, with `Connection: close`.
+    /// Whether the relay closes the connection after each reply.
     ends: AtomicBool,
+    /// Whether it does so without `Connection: close`.
+    silent: AtomicBool,
     /// The open connections now, and the most so far.
     open: Mutex<(usize, usize)>,
 }
@@ -116,6 +118,11 @@ impl Relay {
     /// Sets whether the relay closes the connection after each reply, as a proxy without keep-alive does.
     pub fn end_connections(&self, ends: bool) {
         self.shared.ends.store(ends, Ordering::Relaxed);
+    }
+
+    /// From now on the relay closes connections without `Connection: close`.
+    pub fn end_silently(&self) {
+        self.shared.silent.store(true, Ordering::Relaxed);
     }
 
     /// From now on passes all replies on as they are.
@@ -198,7 +205,8 @@ fn relay(
         node.get_mut().write_all(&request)?;
         let mut reply = shared.changed(&text, read_message(&mut node)?);
         let ends = shared.ends.load(Ordering::Relaxed);
-        if let Some(line) = reply.windows(2).position(|end| end == b"\r\n").filter(|_| ends) {
+        let announces = ends && !shared.silent.load(Ordering::Relaxed);
+        if let Some(line) = reply.windows(2).position(|end| end == b"\r\n").filter(|_| announces) {
             reply.splice(line..line, *b"\r\nConnection: close");
         }
         match hold(Point::Reply)? {

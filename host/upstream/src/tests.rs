@@ -96,13 +96,16 @@ async fn full_queue_whitelist_and_other_servers_are_told_apart() {
     const STOPPING: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 13\r\n\r\n<HTML></HTML>";
     const LISTED: &str = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
     const HTML: &str = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>";
-    let (upstream, serving, _folder) = server(vec![vec![BUSY, STOPPING], vec![LISTED, HTML]]).await;
+    const GATEWAY: &str = "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 6\r\n\r\n<html>";
+    let (upstream, serving, _folder) = server(vec![vec![BUSY, STOPPING], vec![LISTED, HTML, GATEWAY]]).await;
     assert!(matches!(ask(&upstream, "getblockcount").await.unwrap_err(), UpstreamError::Overloaded));
     let stopping = ask(&upstream, "sendrawtransaction").await.unwrap_err();
     assert!(matches!(stopping, UpstreamError::Unavailable) && stopping.is_absent() && stopping.is_without_effect());
     assert!(matches!(ask(&upstream, "getblockcount").await.unwrap_err(), UpstreamError::Forbidden));
     assert_eq!(ask(&upstream, "getblockcount").await.unwrap(), Outcome::Strange);
-    assert_eq!(serving.await.unwrap().len(), 4);
+    let proxy = ask(&upstream, "sendrawtransaction").await.unwrap_err();
+    assert!(matches!(proxy, UpstreamError::Gateway(_)) && proxy.is_absent() && !proxy.is_without_effect());
+    assert_eq!(serving.await.unwrap().len(), 5);
 }
 
 #[tokio::test]

@@ -1,10 +1,15 @@
 //! A node behind a proxy that closes each connection after its answer.
 
-use outrigger_tests::{Bitcoind, Relay, bitcoind};
+use std::io::{BufReader, Write as _};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use outrigger_tests::{Bitcoind, Host, HostOptions, Relay, bitcoind, configuration, read_message};
 use serde_json::json;
 
 use super::failures::until_answered;
-use super::operators::checked_at;
+use super::operators::{checked_at, checked_with};
 use super::{ADDRESS, start_before};
 use crate::metrics::ask;
 
@@ -33,6 +38,11 @@ fn node_behind_a_proxy_without_keep_alive_gets_only_calls_without_effects() {
     let payment = json!([1, ADDRESS]);
     assert_eq!(client.refused("generatetoaddress", payment.clone()), (-1, reason));
     assert!(ask(metrics, "GET /readyz").starts_with("HTTP/1.1 503"));
+    relay.end_silently();
+    for _ in 0..5 {
+        let told = checked_at(host.node.as_ref().unwrap(), relay.address).1;
+        assert!(told.contains(", block 0 of "), "{told}");
+    }
 
     // Another node replaces the first behind the proxy, which keeps running.
     let node = host.node.as_mut().unwrap();
@@ -54,4 +64,38 @@ fn node_behind_a_proxy_without_keep_alive_gets_only_calls_without_effects() {
     // The first answer on a connection that stays open shows that the proxy keeps connections.
     until_answered(&mut client, "getblockcount");
     assert_eq!(client.call("generatetoaddress", payment).as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn proxies_that_do_not_reach_the_node_count_as_its_absence_and_other_servers_are_refused() {
+    let Some(path) = bitcoind::installed() else { return };
+    let (node, _) = Bitcoind::start_with(path, &[]);
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, status) = (server.local_addr().unwrap(), Arc::new(AtomicU32::new(0)));
+    let answered = status.clone();
+    std::thread::spawn(move || {
+        for stream in server.incoming().map_while(Result::ok) {
+            let mut stream = BufReader::new(stream);
+            while read_message(&mut stream).is_ok_and(|request| !request.is_empty()) {
+                let head =
+                    format!("HTTP/1.1 {} Told\r\nContent-Length: 6\r\n\r\n<html>", answered.load(Ordering::Relaxed));
+                let _ = stream.get_mut().write_all(head.as_bytes());
+            }
+        }
+    });
+    for absent in [502, 503, 504] {
+        status.store(absent, Ordering::Relaxed);
+        let (code, told) = checked_at(&node, address);
+        assert!(code == Some(0) && told.contains("Cannot query the node"), "{absent}: {told}");
+        let url = format!("backend.url=http://{address}");
+        let host = Host::start_with(HostOptions::configured(&configuration(&node)).and(&[&url]));
+        for method in ["getblockcount", "clearbanned"] {
+            assert_eq!(host.client().refused(method, json!([])).0, -28, "{absent}: {method}");
+        }
+    }
+    for other in [200, 301, 404] {
+        status.store(other, Ordering::Relaxed);
+        let (code, told) = checked_with(&node, address, &[]);
+        assert!(code == Some(2) && told.contains("does not answer like bitcoind"), "{other}: {told}");
+    }
 }

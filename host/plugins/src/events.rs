@@ -18,12 +18,17 @@ const CLOCK_CHECK: Duration = Duration::from_secs(30);
 /// How many events wait for a slow subscriber before newer ones are dropped.
 const QUEUE_DEPTH: usize = 4096;
 
+/// How long the thread lets ended calls collect after it has reported one. To wake it costs a call more than to queue the report.
+const COLLECTING: Duration = Duration::from_millis(1);
+
 struct QueueState {
     events: VecDeque<Event>,
     /// When each timer is due, in Unix seconds.
     due: Vec<u64>,
     /// Whether an event is being delivered.
     delivering: bool,
+    /// Whether the thread lets ended calls collect.
+    collecting: bool,
     closed: bool,
 }
 
@@ -41,7 +46,13 @@ impl EventQueue {
     /// A queue for the manifest's topics and timers, and for events of these wallets, or of all.
     pub fn new(topics: Vec<String>, timers: Vec<TimerSpec>, wallets: Option<Vec<String>>) -> Arc<Self> {
         let due = timers.iter().map(next).collect();
-        let state = Mutex::new(QueueState { events: VecDeque::new(), due, delivering: false, closed: false });
+        let state = Mutex::new(QueueState {
+            events: VecDeque::new(),
+            due,
+            delivering: false,
+            collecting: false,
+            closed: false,
+        });
         Arc::new(Self { topics, timers, wallets, state, changed: Condvar::new(), dropped: AtomicU64::new(0) })
     }
 
@@ -61,12 +72,16 @@ impl EventQueue {
             return;
         }
         state.events.push_back(event.clone());
+        let wakes = !state.collecting || !matches!(event, Event::CallEnded { .. });
         drop(state);
-        self.changed.notify_one();
+        if wakes {
+            self.changed.notify_one();
+        }
     }
 
     /// Calls `deliver` until the queue is closed and empty.
     pub fn run(&self, deliver: impl Fn(Event)) {
+        let mut heard_call = false;
         loop {
             let mut state = self.state.lock();
             state.delivering = false;
@@ -87,6 +102,12 @@ impl EventQueue {
                 if state.closed {
                     return;
                 }
+                if std::mem::take(&mut heard_call) {
+                    state.collecting = true;
+                    self.changed.wait_for(&mut state, COLLECTING);
+                    state.collecting = false;
+                    continue;
+                }
                 match first {
                     None => self.changed.wait(&mut state),
                     // Bounded: meanwhile the clock may be set, or the machine may sleep.
@@ -97,6 +118,7 @@ impl EventQueue {
                 }
             };
             drop(state);
+            heard_call = matches!(event, Event::CallEnded { .. });
             contain("delivering an event to a plugin", || deliver(event));
         }
     }

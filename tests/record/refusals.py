@@ -276,6 +276,50 @@ CASES = [
 ]
 
 
+# Miniscript with an invalid key beside another error.
+MIXED = [
+    "wsh(andor(pk(a),b,c))",
+    "wsh(andor(pk(<K>),b,c))",
+    "wsh(andor(0,0,pk(x)))",
+    "wsh(or_i(pk(x),older(0)))",
+    "wsh(or_i(older(0),pk(x)))",
+    "wsh(or_i(pk(x)))",
+    "wsh(or_i(pk(<K>),pk(<L>),pk(x)))",
+    "wsh(or_c(pk(x),1))",
+    "wsh(and_n(pk(x),z))",
+    "wsh(and_v(pk(bad),pk(<K>)))",
+    "wsh(and_v(v:pk(x),hash160(aa)))",
+    "wsh(and_v(v:pk(x,y),older(5)))",
+    "wsh(and_v(v:pk([d34db33f]),older(0)))",
+    "wsh(and_v(v:sha256(11),pk(x)))",
+    "wsh(and_v(v:sha256(1111111111111111111111111111111111111111111111111111111111111111),pk(x)))",
+    "wsh(and_v(v:after(5,6),pk(x)))",
+    "wsh(and_v(v:0,pk(x)))",
+    "wsh(and_v(v:multi(9,x,y),older(5)))",
+    "wsh(and_v(v:multi(x,y),older(5)))",
+    "wsh(and_v(v:multi(3,<K>),pk(x)))",
+    "wsh(and_v(v:multi(1,<K>),pk(x)))",
+    "wsh(and_v(v:multi_a(1,x),older(5)))",
+    "wsh(thresh(1,pk(q),z))",
+    "wsh(thresh(9,pk(q)))",
+    "wsh(thresh(0,pk(q)))",
+    "wsh(thresh(z,pk(q)))",
+    "wsh(foo:pk(x))",
+    "wsh(tv:pk(x))",
+    "wsh(foo(pk(x)))",
+    "wsh(pk_k(x))",
+    "and_v(v:pk(x),older(0))",
+    "sh(and_v(v:pk(x),older(0)))",
+    "tr(<K>,and_v(v:pk(x),older(0)))",
+    "tr(<K>,and_v(v:multi_a(1,x),older(0)))",
+    "wsh(or_d(pk(),pk(x)))",
+    "wsh(or_d(pk(x),pk()))",
+    "wsh(and_v(v:pkh(),older(0)))",
+    "sh(and_v(v:pk(),older(5)))",
+    "and_v(v:pk(),older(5))",
+    "tr(<K>,and_v(v:pk(),older(1)))",
+]
+
 # What Bitcoin Core of releases 30 to 32 changed: musig(), unused(), spaces and numbers.
 LATER = [
     "tr(musig())",
@@ -377,7 +421,7 @@ def main():
     file = os.path.join(here, "../../sdk/descriptor/src/vectors", name)
     rows = []
     with Node(arguments.bitcoind) as node:
-        for text in LATER if arguments.later else CASES:
+        for text in (LATER if arguments.later else CASES) + MIXED:
             for name, key in KEYS.items():
                 text = text.replace(f"<{name}>", key)
             try:

@@ -64,11 +64,13 @@ pub struct Syntax {
     pub unused: bool,
     /// Whether spaces around keys, and numbers with a plus sign, are refused.
     pub strict: bool,
+    /// Whether an empty key in miniscript is refused as a key. Otherwise the text is no miniscript.
+    pub empty_keys: bool,
 }
 
 impl Syntax {
     /// Accepts every text that at least one release accepts.
-    pub const ANY: Self = Self { musig: true, unused: true, strict: false };
+    pub const ANY: Self = Self { musig: true, unused: true, strict: false, empty_keys: false };
 }
 
 /// An output script descriptor for a network, without multipath steps.

@@ -17,6 +17,7 @@ use super::error::{DescriptorError, ExpandError};
 use super::key::DerivedKey;
 use super::key_parser::{Context, KeyParser, MUSIG};
 use super::key_ref::KeyRef;
+use super::lexer::{constant, expression};
 
 macro_rules! hashes_of_bitcoin {
     () => {
@@ -86,11 +87,8 @@ where
 
 /// Whether a text is miniscript in any context. Fails if a key in it is invalid.
 pub(super) fn is_miniscript(text: &str, keys: &mut KeyParser) -> Result<bool, DescriptorError> {
-    match read::<Tap>(text, keys.syntax.musig) {
-        Ok(Some(parsed)) => match translated(&parsed, Context::Tr, keys) {
-            Err(DescriptorError::NoKey) if parsed.iter_pk().any(|key| key.0.is_empty()) => Ok(false),
-            translated => translated.map(|_| true),
-        },
+    match read_with_keys::<Tap>(text, Context::Tr, keys)? {
+        Ok(Some(parsed)) => translated(&parsed, Context::Tr, keys).map(|_| true),
         Ok(None) => Ok(false),
         Err(_) => Ok(true),
     }
@@ -102,12 +100,8 @@ pub(super) fn parse<Ctx: ScriptContext>(
     context: Context,
     keys: &mut KeyParser,
 ) -> Result<Option<Miniscript<KeyRef, Ctx>>, DescriptorError> {
-    let Some(parsed) = read::<Ctx>(text, keys.syntax.musig)? else { return Ok(None) };
-    let translated = match translated(&parsed, context, keys) {
-        // bitcoind's parser does not count an empty text as a key, either.
-        Err(DescriptorError::NoKey) if parsed.iter_pk().any(|key| key.0.is_empty()) => return Ok(None),
-        translated => translated?,
-    };
+    let Some(parsed) = read_with_keys::<Ctx>(text, context, keys)?? else { return Ok(None) };
+    let translated = translated(&parsed, context, keys)?;
     // Repeated keys are found by their text, since equal keys have different numbers.
     let shown = |name: &KeyRef| Ok::<_, Infallible>(KeyText(keys.public_text(*name)));
     let shown = translated.translate_pk(&mut Keys(shown)).map_err(|_| invalid(text))?;
@@ -167,6 +161,66 @@ fn read<Ctx: ScriptContext>(text: &str, musig: bool) -> Result<Option<Miniscript
         }
         Err(_) => Ok(None),
     }
+}
+
+/// [`read`] of a text without empty keys. If that yields no miniscript, the outer error is that of an invalid key which bitcoind's parser
+/// finds first.
+fn read_with_keys<Ctx: ScriptContext>(
+    text: &str,
+    context: Context,
+    keys: &mut KeyParser,
+) -> Result<Result<Option<Miniscript<KeyText, Ctx>>, DescriptorError>, DescriptorError> {
+    let has_keys = |parsed: &Miniscript<KeyText, Ctx>| parsed.iter_pk().all(|key| !key.0.is_empty());
+    let read = read::<Ctx>(text, keys.syntax.musig).map(|parsed| parsed.filter(has_keys));
+    if !matches!(read, Ok(Some(_))) {
+        check_keys::<Ctx>(text, context, keys)?;
+    }
+    Ok(read)
+}
+
+/// Parses the keys of an expression from the left, as far as bitcoind's parser gets. Returns whether it gets to the end.
+fn check_keys<Ctx: ScriptContext>(text: &str, context: Context, keys: &mut KeyParser) -> Result<bool, DescriptorError> {
+    let unwrapped = match text.split_once(':') {
+        Some((wrappers, rest)) if wrappers.bytes().all(|wrapper| b"asctdvjnlu".contains(&wrapper)) => rest,
+        _ => text,
+    };
+    let (name, mut rest) = unwrapped.strip_suffix(')').and_then(|call| call.split_once('(')).unwrap_or((unwrapped, ""));
+    let mut key = |text: &str| match text.is_empty() && !keys.syntax.empty_keys {
+        true => Ok(false),
+        false => keys.key(text, context, false).map(|_| true),
+    };
+    if matches!(name, "pk" | "pkh" | "pk_k" | "pk_h") {
+        return key(rest);
+    }
+    let mut parts = vec![expression(&mut rest)];
+    while constant(',', &mut rest) {
+        parts.push(expression(&mut rest));
+    }
+    let (first, others) = parts.split_first().map_or(("", &[][..]), |(first, others)| (*first, others));
+    let threshold = first.parse::<i64>().ok();
+    let (parts, count) = match (name, context) {
+        ("multi", Context::Wsh) | ("multi_a", Context::Tr) if threshold.is_some() => {
+            for part in others {
+                if !key(part)? {
+                    return Ok(false);
+                }
+            }
+            (&[][..], 0)
+        }
+        ("thresh", _) if threshold.is_some_and(|least| least > 0) => (others, others.len()),
+        ("andor", _) => (&parts[..], 3),
+        ("and_n" | "and_b" | "and_v" | "or_b" | "or_c" | "or_d" | "or_i", _) => (&parts[..], 2),
+        _ => (&[][..], 0),
+    };
+    if count == 0 && !matches!(read::<Ctx>(unwrapped, keys.syntax.musig), Ok(Some(_))) {
+        return Ok(false);
+    }
+    for part in parts.iter().take(count) {
+        if !check_keys::<Ctx>(part, context, keys)? {
+            return Ok(false);
+        }
+    }
+    Ok(parts.len() == count)
 }
 
 fn translated<Ctx: ScriptContext>(

@@ -51,5 +51,10 @@ pub fn scan_object(value: &Value) -> Result<Scanned<'_>, RpcError> {
 
 /// The descriptor syntax of a release.
 pub fn descriptor_syntax(rules: &Rules) -> descriptor::Syntax {
-    descriptor::Syntax { musig: rules.musig, unused: rules.unused, strict: rules.strict_descriptors }
+    descriptor::Syntax {
+        musig: rules.musig,
+        unused: rules.unused,
+        strict: rules.strict_descriptors,
+        empty_keys: rules.empty_miniscript_keys,
+    }
 }

@@ -95,6 +95,8 @@ pub struct Rules {
     /// Whether descriptors with spaces around keys, or with numbers that have a plus sign, are refused. Since 30,
     /// #31603 and #32520.
     pub strict_descriptors: bool,
+    /// Whether the error for an empty key in miniscript is `No key provided`. Since 31, #34141.
+    pub empty_miniscript_keys: bool,
     /// Whether `unused()` is a descriptor. Since 32, #29136.
     pub unused: bool,
     /// Whether listdescriptors with `private` also lists the descriptors without private keys, and refuses a wallet whose private
@@ -206,6 +208,7 @@ fn since_31() -> Rules {
         wallet_info_feerate: false,
         decoded_change: true,
         warns_of_locktimes: true,
+        empty_miniscript_keys: true,
         names_missing_fee: true,
         private_of_mixed: true,
         refuses_empty_names: true,

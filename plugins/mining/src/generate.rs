@@ -120,15 +120,22 @@ impl MiningPlugin {
         let script = output_script(output, call.network()?)?;
         let transactions = transactions.iter().map(|value| transaction_argument(call.host, typed::text(value)?));
         let transactions = transactions.collect::<Result<Vec<_>, _>>()?;
-        let mut block = valid_block(call, &script, &transactions)?;
-        let mut effort = Effort { tries: DEFAULT_TRIES, call, stopping: &self.stopping };
-        if !effort.find_nonce(&mut block.header) {
-            return Err(RpcError::misc("Failed to make block."));
+        let mut known = None;
+        for _ in 0..MAX_ATTEMPTS {
+            let mut block = valid_block(call, &script, &transactions, known)?;
+            let mut effort = Effort { tries: DEFAULT_TRIES, call, stopping: &self.stopping };
+            if !effort.find_nonce(&mut block.header) {
+                return Err(RpcError::misc("Failed to make block."));
+            }
+            if !submit {
+                return Ok(json!({"hash": block.block_hash(), "hex": encode_hex(&serialize(&block))}));
+            }
+            if submit_block(call.host, &block)? {
+                return Ok(json!({"hash": block.block_hash()}));
+            }
+            known = Some(block.header);
         }
-        if !submit {
-            return Ok(json!({"hash": block.block_hash(), "hex": encode_hex(&serialize(&block))}));
-        }
-        Ok(json!({"hash": submit_block(call.host, &block)?}))
+        Err(tip_changed())
     }
 
     /// Mines blocks whose coinbases pay to the script.
@@ -163,38 +170,54 @@ impl MiningPlugin {
         Ok(hashes)
     }
 
-    /// Mines a block on the tip; `None` if the effort is spent.
+    /// Mines a block on the tip that no concurrent call makes; `None` if the effort is spent.
     fn generate_next(
         &self,
         call: &Call<'_>,
         script: &ScriptBuf,
         effort: &mut Effort<'_>,
     ) -> Result<Option<BlockHash>, RpcError> {
-        let answer = call.host.mempool.candidate(Scope::NONE, None)?;
-        let candidate = answer.view()?.ok_or_else(no_candidate)?;
-        let read = |raw: &[u8]| transaction_from_bytes(raw).ok_or_else(not_accepted);
-        let selected = candidate.transactions.iter().map(|selected| read(selected.raw));
-        let (next, fees) = (candidate.next.read(), candidate.fees);
-        let selected = selected.collect::<Result<_, _>>()?;
-        let mut block = assemble(&call.rules, &next, script.clone(), fees, selected);
-        self.templates.note(LastBlock::of(candidate.transactions));
-        if !effort.find_nonce(&mut block.header) {
-            return Ok(None);
+        let mut known = None;
+        for _ in 0..MAX_ATTEMPTS {
+            let answer = call.host.mempool.candidate(Scope::NONE, None)?;
+            let candidate = answer.view()?.ok_or_else(no_candidate)?;
+            let read = |raw: &[u8]| transaction_from_bytes(raw).ok_or_else(not_accepted);
+            let selected = candidate.transactions.iter().map(|selected| read(selected.raw));
+            let (next, fees) = (unlike(known, candidate.next.read()), candidate.fees);
+            let selected = selected.collect::<Result<_, _>>()?;
+            let mut block = assemble(&call.rules, &next, script.clone(), fees, selected);
+            self.templates.note(LastBlock::of(candidate.transactions));
+            if !effort.find_nonce(&mut block.header) {
+                return Ok(None);
+            }
+            if submit_block(call.host, &block)? {
+                return Ok(Some(block.block_hash()));
+            }
+            known = Some(block.header);
         }
-        submit_block(call.host, &block).map(Some)
+        Err(tip_changed())
     }
 }
 
-/// A block of these transactions on the tip, without proof of work. If a concurrent call changed the tip or submitted the same
-/// block, the next attempt uses the new tip or a later time.
-fn valid_block(call: &Call<'_>, script: &ScriptBuf, transactions: &[Transaction]) -> Result<Block, RpcError> {
+/// Gives the next block a later time than a known block on the same tip, which could have the same content.
+fn unlike(known: Option<Header>, mut next: NextBlock) -> NextBlock {
+    if let Some(known) = known.filter(|known| known.prev_blockhash == next.tip.hash) {
+        next.time = next.time.max(known.time.saturating_add(1));
+    }
+    next
+}
+
+/// A block of these transactions on the tip, without proof of work, and unlike a `known` block. If a concurrent call changed the tip or
+/// submitted the same block, the next attempt uses the new tip or a later time.
+fn valid_block(
+    call: &Call<'_>,
+    script: &ScriptBuf,
+    transactions: &[Transaction],
+    mut known: Option<Header>,
+) -> Result<Block, RpcError> {
     let host = call.host;
-    let mut known: Option<Header> = None;
     for _ in 0..MAX_ATTEMPTS {
-        let mut next = host.chain.next_block(Scope::NONE)?;
-        if let Some(known) = known.filter(|known| known.prev_blockhash == next.tip.hash) {
-            next.time = next.time.max(known.time.saturating_add(1));
-        }
+        let next = unlike(known, host.chain.next_block(Scope::NONE)?);
         let block = assemble(&call.rules, &next, script.clone(), Amount::ZERO, transactions.to_vec());
         match host.chain.check_block(Scope::NONE, serialize(&block).into())? {
             Verdict::Valid => return Ok(block),
@@ -207,7 +230,11 @@ fn valid_block(call: &Call<'_>, script: &ScriptBuf, transactions: &[Transaction]
             verdict => return Err(invalid_block(&format!("{verdict:?}"))),
         }
     }
-    Err(RpcError::misc("CreateNewBlock: the tip changed while the template was made"))
+    Err(tip_changed())
+}
+
+fn tip_changed() -> RpcError {
+    RpcError::misc("CreateNewBlock: the tip changed while the template was made")
 }
 
 fn invalid_block(reason: &str) -> RpcError {
@@ -326,10 +353,12 @@ impl Effort<'_> {
     }
 }
 
-fn submit_block(host: &Host, block: &Block) -> Result<BlockHash, RpcError> {
+/// Submits a block. Returns whether it is new: a concurrent call may have made the same block.
+fn submit_block(host: &Host, block: &Block) -> Result<bool, RpcError> {
     match host.chain.submit_block(Scope::NONE, serialize(block).into())? {
         // The host also stores a block outside the best chain.
-        Verdict::Valid | Verdict::Duplicate | Verdict::Inconclusive => Ok(block.block_hash()),
+        Verdict::Valid | Verdict::Inconclusive => Ok(true),
+        Verdict::Duplicate | Verdict::DuplicateInconclusive => Ok(false),
         _ => Err(not_accepted()),
     }
 }

@@ -1,5 +1,7 @@
 //! Blocks that are submitted, and blocks that are generated.
 
+use std::collections::HashSet;
+
 use outrigger_tests::{Client, Host, NOBODY, RECORDED, recorded};
 use serde_json::{Value, json};
 
@@ -131,12 +133,20 @@ fn refuse_invalid_blocks_with_all_details(client: &mut Client) {
 fn make_blocks_at_once(host: &Host, before: u64) {
     const CLIENTS: usize = 6;
     const CALLS: usize = 20;
-    std::thread::scope(|scope| {
-        for mut client in std::iter::repeat_with(|| host.client()).take(CLIENTS) {
-            scope.spawn(move || (0..CALLS).for_each(|_| drop(client.call("generateblock", json!(["raw(51)", []])))));
-        }
+    const ADDRESS: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
+    let hashes: HashSet<Value> = std::thread::scope(|scope| {
+        let mine = |mut client: Client| {
+            let own = |_| {
+                let block = client.call("generateblock", json!([ADDRESS, []]))["hash"].clone();
+                [block, client.call("generatetoaddress", json!([1, ADDRESS]))[0].clone()]
+            };
+            (0..CALLS / 2).flat_map(own).collect::<Vec<_>>()
+        };
+        let threads = (0..CLIENTS).map(|_| host.client()).map(|client| scope.spawn(move || mine(client)));
+        threads.collect::<Vec<_>>().into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
-    // Two clients may have made the same block at the same time, or different blocks on the same tip.
+    assert_eq!(hashes.len(), CLIENTS * CALLS, "each call made a block of its own");
+    // Blocks may have the same parent.
     let made = host.client().call("getblockcount", json!([])).as_u64().unwrap() - before;
     assert!((CALLS as u64..=(CLIENTS * CALLS) as u64).contains(&made), "{made}");
 }

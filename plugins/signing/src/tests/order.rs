@@ -9,6 +9,7 @@ use super::{hex, spend};
 use crate::SigningPlugin;
 
 const LOCKED: &str = "Error: Please enter the wallet passphrase with walletpassphrase first.";
+const WITH_WALLET: &str = "signrawtransactionwithwallet";
 const UNDECODABLE: &str = "TX decode failed. Make sure the tx has at least one input.";
 
 fn start(wallet: Option<WalletState>) -> (StubHost, TestPlugin<SigningPlugin>) {
@@ -34,7 +35,7 @@ fn fails(plugin: &TestPlugin<SigningPlugin>, method: &str, params: Value, code: 
 #[test]
 fn signrawtransactionwithwallet_checks_in_order() {
     let tx = hex(&spend(&[OutPoint::null()]));
-    let method = "signrawtransactionwithwallet";
+    let method = WITH_WALLET;
     let no_wallet = "No wallet is loaded. Load a wallet using loadwallet or create a new one with createwallet. (Note: A default wallet is no longer automatically created)";
     let (_host, none) = start(None);
     fails(&none, method, json!(["zz"]), -18, no_wallet);
@@ -44,6 +45,18 @@ fn signrawtransactionwithwallet_checks_in_order() {
     let (_host, open) = start(wallet(false));
     fails(&open, method, json!([tx, [{}], "x"]), -3, "Missing scriptPubKey");
     fails(&open, method, json!([tx, [], "x"]), -8, "'x' is not a valid sighash parameter.");
+}
+
+#[test]
+fn a_transaction_without_inputs_is_complete_if_it_has_no_outputs_either() {
+    let (_host, plugin) = start(wallet(false));
+    let (empty, output) = ("02000000000000000000", "02000000000100e1f50500000000015100000000");
+    for (method, arguments) in [("signrawtransactionwithkey", json!([empty, []])), (WITH_WALLET, json!([empty]))] {
+        assert_eq!(plugin.call(method, arguments), Ok(json!({"hex": empty, "complete": true})));
+    }
+    assert_eq!(plugin.call("combinerawtransaction", json!([[empty, empty]])), Ok(json!(empty)));
+    fails(&plugin, "signrawtransactionwithkey", json!([output, []]), -22, UNDECODABLE);
+    fails(&plugin, WITH_WALLET, json!([output]), -22, UNDECODABLE);
 }
 
 #[test]

@@ -8,7 +8,6 @@
 mod prevouts;
 mod result;
 
-use bitcoin::consensus::encode::serialize_hex;
 use bitcoin::{NetworkKind, ScriptBuf, Transaction, Txid};
 use serde_json::Value;
 
@@ -20,7 +19,8 @@ use super::{
 };
 use outrigger_service::{Host, Scope};
 use outrigger_standard::release::Rules;
-use outrigger_standard::{sendable_from_hex, transaction_from_hex};
+use outrigger_standard::{sendable_from_hex, transaction_to_bytes};
+use outrigger_values::params::encode_hex;
 use outrigger_values::{RpcError, RpcErrorCode, typed};
 
 /// The arguments that the signing methods have in common.
@@ -116,7 +116,7 @@ pub fn combine(
     if spent.contains(&None) {
         return Err(RpcError::new(RpcErrorCode::VERIFY, InputError::NotFound.to_string()));
     }
-    Ok(serialize_hex(&combine_transactions(first, others, &spent, wanted)?))
+    Ok(encode_hex(&transaction_to_bytes(&combine_transactions(first, others, &spent, wanted)?)))
 }
 
 /// The id of a transaction without scriptSigs.
@@ -149,10 +149,10 @@ fn wallet_knows(host: &Host, scope: Scope, scripts: &[ScriptBuf]) -> Result<Solv
 }
 
 impl Unsigned<'_> {
-    /// Decodes the transaction. Without inputs, it has nothing to sign and no unambiguous serialisation.
+    /// Decodes the transaction. It may lack inputs only if it also lacks outputs.
     fn transaction(&self) -> Result<Transaction, RpcError> {
-        let tx = transaction_from_hex(self.transaction).filter(|tx| !tx.input.is_empty());
-        tx.ok_or_else(|| RpcError::undecodable("TX decode failed. Make sure the tx has at least one input."))
+        sendable_from_hex(self.transaction)
+            .ok_or_else(|| RpcError::undecodable("TX decode failed. Make sure the tx has at least one input."))
     }
 
     fn sighash(&self) -> Result<Sighash, RpcError> {

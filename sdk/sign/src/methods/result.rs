@@ -1,8 +1,8 @@
 //! The result of signing methods.
 
 use crate::InputError;
-use bitcoin::consensus::serialize;
 use bitcoin::{Transaction, TxIn, TxOut};
+use outrigger_standard::transaction_to_bytes;
 use outrigger_values::params::encode_hex;
 use outrigger_values::{RpcError, amount};
 use serde::Serialize;
@@ -59,7 +59,7 @@ impl SigningResult {
         let incomplete = tx.input.iter().zip(errors);
         let errors: Vec<IncompleteInput> =
             incomplete.filter_map(|(input, error)| Some(IncompleteInput::new(input, error?))).collect();
-        Ok(Self { hex: encode_hex(&serialize(tx)), complete: errors.is_empty(), errors })
+        Ok(Self { hex: encode_hex(&transaction_to_bytes(tx)), complete: errors.is_empty(), errors })
     }
 }
 

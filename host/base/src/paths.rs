@@ -24,6 +24,14 @@ pub fn absolute_text(path: &str) -> Result<String, NoHome> {
     absolute(Path::new(path)).map(|path| path.display().to_string())
 }
 
+/// A path or a name, quoted for a shell if necessary.
+#[must_use]
+pub fn quoted(path: impl AsRef<Path>) -> String {
+    let path = path.as_ref().display().to_string();
+    let is_plain = !path.is_empty() && path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte));
+    if is_plain { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
+}
+
 fn absolute_in(path: &Path, home: Option<PathBuf>) -> Result<PathBuf, NoHome> {
     let Ok(rest) = path.strip_prefix("~") else {
         return Ok(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
@@ -35,6 +43,12 @@ fn absolute_in(path: &Path, home: Option<PathBuf>) -> Result<PathBuf, NoHome> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shell_reads_quoted_paths() {
+        assert_eq!(quoted("/home/a/x-1.so"), "/home/a/x-1.so");
+        assert_eq!(quoted("/a b/it's"), r"'/a b/it'\''s'");
+    }
 
     #[test]
     fn a_folder_in_the_home_directory_needs_one() {

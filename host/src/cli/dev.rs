@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
-use outrigger_base::paths::absolute;
+use outrigger_base::paths::{absolute, quoted};
 use outrigger_plugins::file::{PluginFile, candidates};
 use outrigger_plugins::trust::own_folder;
 use outrigger_sdk::manifest::{Manifest, OptionType};
@@ -300,13 +300,6 @@ fn reload(id: &str, datadir: &Path) -> Result<(), String> {
     ask("reloadplugin").or_else(|refused| ask("startplugin").map_err(|_| refused))
 }
 
-/// A path, quoted for a shell if necessary.
-fn quoted(path: &Path) -> String {
-    let path = path.display().to_string();
-    let is_plain = path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte));
-    if is_plain { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
-}
-
 /// The times and sizes of the watched files.
 fn look() -> BTreeMap<PathBuf, (Option<SystemTime>, u64)> {
     let mut seen = BTreeMap::new();
@@ -350,11 +343,5 @@ mod tests {
         let found = |lines: &[String]| library(lines.join("\n").as_bytes(), &own);
         assert_eq!(found(&lines), Some(format!("/t/own{}", std::env::consts::DLL_SUFFIX).into()));
         assert_eq!(found(&lines[..3]), None);
-    }
-
-    #[test]
-    fn plugin_dev_prints_paths_as_a_shell_reads_them() {
-        assert_eq!(quoted(Path::new("/home/a/x-1.so")), "/home/a/x-1.so");
-        assert_eq!(quoted(Path::new("/a b/it's")), r"'/a b/it'\''s'");
     }
 }

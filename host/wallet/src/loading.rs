@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use outrigger_base::client_files::{ClientFileError, Folders};
+use outrigger_base::paths::quoted;
 use outrigger_disk::StoreError;
 use outrigger_disk::pages::Fault;
 use outrigger_service::wallet::CreateOptions;
@@ -108,8 +109,9 @@ impl WalletManager {
         });
         let Some(file) = found else { return error };
         let advice = format!(
-            "A wallet of bitcoind lies there, which can be copied: outrigger wallet import-from-file '{}' '{name}'",
-            file.display()
+            "A wallet of bitcoind lies there, which can be copied: outrigger wallet import-from-file {} {}",
+            quoted(file),
+            quoted(name)
         );
         cannot_load(path, &advice)
     }

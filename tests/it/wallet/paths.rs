@@ -106,7 +106,7 @@ fn loadwallet_of_the_path_of_a_bitcoind_wallet_explains_how_to_copy_it() {
     let [folder, folders] = [0; 2].map(|_| tempfile::tempdir().unwrap());
     let (host, mut alice) = with_user(&format!("folders = [{:?}]", folders.path()));
     let mut client = host.client();
-    let name = std::fs::canonicalize(folder.path()).unwrap().join("w").to_str().unwrap().to_owned();
+    let name = std::fs::canonicalize(folder.path()).unwrap().join("it's w").to_str().unwrap().to_owned();
     let failed = format!("Wallet file verification failed. Failed to load database path '{name}'. ");
     let missing = (-18, format!("{failed}Path does not exist."));
     assert_eq!(client.refused("loadwallet", json!([name])), missing);
@@ -114,7 +114,8 @@ fn loadwallet_of_the_path_of_a_bitcoind_wallet_explains_how_to_copy_it() {
     std::fs::write(format!("{name}/wallet.dat"), "a text that is no wallet at all").unwrap();
     assert_eq!(client.refused("loadwallet", json!([name])), missing);
     std::fs::write(format!("{name}/wallet.dat"), "SQLite format 3\0 and its pages").unwrap();
-    let advice = format!("outrigger wallet import-from-file '{name}/wallet.dat' '{name}'");
+    let quoted = name.replace('\'', r"'\''");
+    let advice = format!("outrigger wallet import-from-file '{quoted}/wallet.dat' '{quoted}'");
     let told = client.refused("loadwallet", json!([name]));
     assert_eq!(told, (-18, format!("{failed}A wallet of bitcoind lies there, which can be copied: {advice}")));
 

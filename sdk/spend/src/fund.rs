@@ -77,6 +77,10 @@ pub fn fund(
     if recipients.is_empty() {
         return Err(SpendError::rule("Transaction must have at least one recipient"));
     }
+    // As bitcoind reads the amounts of a raw transaction.
+    if recipients.iter().any(|to| to.amount.to_sat().cast_signed() < 0) {
+        return Err(SpendError::rule("Transaction amounts must not be negative"));
+    }
     let max_weight = match control.max_tx_weight.map(u64::try_from) {
         None => MAX_STANDARD_WEIGHT,
         Some(Ok(weight)) if (MIN_TX_WEIGHT.to_wu()..=MAX_STANDARD_WEIGHT.to_wu()).contains(&weight) => {

@@ -62,6 +62,9 @@ fn sendmany_refuses_bad_arguments_and_impossible_payments() {
     refuse(json!(["", {&to: 20_999_999, &other: 20_999_999}]), -6, "Insufficient funds");
     refuse(json!(["", {"data": "zz"}]), -8, "Data must be hexadecimal string (not 'zz')");
     refuse(json!(["", {"data": 5}]), -8, "Data must be hexadecimal string (not '5')");
+    // A raw transaction whose only amount is negative.
+    let raw = json!(["02000000000100e1f505000000ff015100000000"]);
+    test.refuses(&[("fundrawtransaction", raw, -4, "Transaction amounts must not be negative")]);
     let message = "Transaction requires one destination of non-0 value, a non-0 feerate, or a pre-selected input";
     refuse(json!(["", {"data": "00"}, 1, "", [0]]), -6, message);
     let payers = |payers: Value, code, message: &str| {

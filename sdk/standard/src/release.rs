@@ -24,6 +24,8 @@ pub struct Rules {
     /// [`MAX_DATA_CARRIER`](crate::policy::MAX_DATA_CARRIER) bytes of OP_RETURN outputs in total (#32406), and with up to 2,500
     /// signature operations outside of witnesses (#32521), and whether getmempoolinfo and getmininginfo report these limits. Since 30.
     pub relaxed_policy: bool,
+    /// Whether the reject reason `bad-txns-nonstandard-inputs` of the embedded chain has the input and the cause. Since 32, #29060.
+    pub names_nonstandard_input: bool,
     /// Whether the lock time of a generated coinbase is the height of the previous block. Since 30, #32155.
     pub coinbase_lock_time: bool,
     /// Whether generated coinbases push a zero after the height. Until 31, #34860.
@@ -231,6 +233,7 @@ fn since_32() -> Rules {
         alternate_wtxids: true,
         nonmempool_balance: true,
         wallet_fee_reasons: true,
+        names_nonstandard_input: true,
         names_minimum_settings: true,
         boolean_fund_options: false,
         received_of_own_only: true,

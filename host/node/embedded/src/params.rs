@@ -73,6 +73,8 @@ pub struct MempoolLimits {
     pub several_data_carriers: bool,
     /// The most signature operations outside of witnesses, counted as BIP 54 does.
     pub max_legacy_sigops: Option<u64>,
+    /// Whether the refusal of non-standard inputs has details.
+    pub names_nonstandard_input: bool,
 }
 
 impl MempoolLimits {
@@ -88,6 +90,7 @@ impl MempoolLimits {
             max_data_carrier: MAX_DATA_CARRIER,
             several_data_carriers: true,
             max_legacy_sigops: Some(2_500),
+            names_nonstandard_input: rules.names_nonstandard_input,
             ..Self::default()
         }
     }
@@ -107,6 +110,7 @@ impl Default for MempoolLimits {
             max_data_carrier: 83,
             several_data_carriers: false,
             max_legacy_sigops: None,
+            names_nonstandard_input: false,
         }
     }
 }

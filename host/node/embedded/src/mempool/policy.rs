@@ -1,15 +1,17 @@
 //! The standardness rules of the mempool, which are stricter than consensus (bitcoind's `policy.cpp`).
 
-use bitcoin::script::Instruction;
 use bitcoin::taproot::{TAPROOT_ANNEX_PREFIX, TAPROOT_LEAF_MASK, TAPROOT_LEAF_TAPSCRIPT};
-use bitcoin::{Amount, Script, SignedAmount, Transaction, TxIn, TxOut, Witness};
+use bitcoin::{Amount, Script, ScriptBuf, SignedAmount, Transaction, TxIn, TxOut, Witness};
 use outrigger_service::chain::Coin;
 use outrigger_standard::policy::{DUST_FEERATE, MAX_STANDARD_WEIGHT, dust_threshold};
 use outrigger_standard::{ScriptKind, classify};
 
 use crate::params::MempoolLimits;
 use crate::validation::ValidationError;
-use outrigger_script::{p2sh_sigop_count, script_sigop_count};
+use outrigger_script::{
+    ExecutionData, Flags, NoTransaction, ScriptError, SigVersion, Stack, eval_script, p2sh_sigop_count,
+    script_sigop_count,
+};
 
 /// The least size without witnesses, in bytes: one of 64 bytes can pass for an inner node of a Merkle tree.
 const MIN_SIZE: usize = 65;
@@ -98,17 +100,32 @@ pub fn check_spends(tx: &Transaction, coins: &[Coin], limits: &MempoolLimits) ->
         let own = script_sigop_count(&input.script_sig, true);
         own + if spent.is_p2sh() { p2sh_sigop_count(&input.script_sig, spent) } else { script_sigop_count(spent, true) }
     };
+    let refuse = |detail: String| {
+        let detail = if limits.names_nonstandard_input { detail } else { String::new() };
+        Err(ValidationError::new("bad-txns-nonstandard-inputs").with_detail(detail))
+    };
     if limits.max_legacy_sigops.is_some_and(|limit| inputs().map(legacy).sum::<u64>() > limit) {
-        return Err(ValidationError::new("bad-txns-nonstandard-inputs"));
+        return refuse("non-witness sigops exceed bip54 limit".to_owned());
     }
-    let plain = inputs().all(|(input, script)| match classify(script) {
-        ScriptKind::ScriptHash { .. } => last_push(&input.script_sig)
-            .is_some_and(|redeem| script_sigop_count(Script::from_bytes(redeem), true) <= MAX_REDEEM_SIGOPS),
-        ScriptKind::NonStandard | ScriptKind::WitnessUnknown { .. } => false,
-        _ => true,
-    });
-    if !plain {
-        return Err(ValidationError::new("bad-txns-nonstandard-inputs"));
+    for (index, (input, script)) in inputs().enumerate() {
+        match classify(script) {
+            ScriptKind::ScriptHash { .. } => match last_pushed(&input.script_sig) {
+                Ok(Some(redeem)) => {
+                    let sigops = script_sigop_count(&redeem, true);
+                    if sigops > MAX_REDEEM_SIGOPS {
+                        let counts = format!("input {index}: {sigops} > {MAX_REDEEM_SIGOPS}");
+                        return refuse(format!("p2sh redeemscript sigops exceed limit ({counts})"));
+                    }
+                }
+                Ok(None) => return refuse(format!("input {index} P2SH redeemscript missing")),
+                Err(error) => return refuse(format!("p2sh scriptsig malformed (input {index}: {error})")),
+            },
+            ScriptKind::NonStandard => return refuse(format!("input {index} script unknown")),
+            ScriptKind::WitnessUnknown { .. } => {
+                return refuse(format!("input {index} witness program is undefined"));
+            }
+            _ => {}
+        }
     }
     let witnesses = inputs().all(|(input, script)| {
         input.witness.is_empty() || is_standard_witness(&input.witness, &input.script_sig, script)
@@ -116,22 +133,17 @@ pub fn check_spends(tx: &Transaction, coins: &[Coin], limits: &MempoolLimits) ->
     if witnesses { Ok(()) } else { Err(ValidationError::new("bad-witness-nonstandard")) }
 }
 
-/// The last push of a push-only scriptSig.
-fn last_push(script: &Script) -> Option<&[u8]> {
-    match script.instructions().last()?.ok()? {
-        Instruction::PushBytes(bytes) => Some(bytes.as_bytes()),
-        // A small number pushes one byte or none: a redeem script without signature operations.
-        Instruction::Op(_) => Some(&[]),
-    }
+/// The last element that a scriptSig pushes, as a script; `None` if it pushes nothing.
+fn last_pushed(script_sig: &Script) -> Result<Option<ScriptBuf>, ScriptError> {
+    let (mut stack, mut execution) = (Stack::new(), ExecutionData::default());
+    eval_script(&mut stack, script_sig, Flags::NONE, &mut NoTransaction, SigVersion::Base, &mut execution)?;
+    Ok(stack.last().map(|element| ScriptBuf::from_bytes(element.as_bytes().to_vec())))
 }
 
 fn is_standard_witness(witness: &Witness, script_sig: &Script, spent: &Script) -> bool {
     let nested = spent.is_p2sh();
-    let script = match (nested, last_push(script_sig)) {
-        (true, Some(redeem)) => Script::from_bytes(redeem),
-        (true, None) => return false,
-        (false, _) => spent,
-    };
+    let redeem = if nested { last_pushed(script_sig) } else { Ok(Some(spent.to_owned())) };
+    let Ok(Some(script)) = redeem.as_ref().map(Option::as_deref) else { return false };
     let items: Vec<&[u8]> = witness.iter().collect();
     let small = |items: &[&[u8]]| items.iter().all(|item| item.len() <= MAX_WITNESS_ITEM);
     match (classify(script), items.as_slice()) {
@@ -154,7 +166,8 @@ fn is_standard_witness(witness: &Witness, script_sig: &Script, spent: &Script) -
 mod tests {
     use bitcoin::absolute::LockTime;
     use bitcoin::transaction::Version;
-    use bitcoin::{OutPoint, ScriptBuf, Sequence, TxIn};
+    use bitcoin::{OutPoint, Sequence};
+    use outrigger_standard::release::rules;
 
     use super::*;
 
@@ -196,6 +209,32 @@ mod tests {
         assert_eq!(reason(&paying(vec![(0, carried(80))])), None);
         assert_eq!(reason(&paying(vec![(0, carried(80)); 2])).as_deref(), Some("multi-op-return"));
         assert_eq!(reason(&paying(vec![(0, carried(81))])).as_deref(), Some("scriptpubkey"));
+    }
+
+    #[test]
+    fn check_spends_names_the_nonstandard_input_and_the_cause_from_release_32_on() {
+        let p2sh = [&[0xa9, 20][..], &[7; 20], &[0x87]].concat();
+        let unknown_program = [&[0x52, 20][..], &[7; 20]].concat();
+        let malformed = "p2sh scriptsig malformed (input 1: Push value size limit exceeded)";
+        for (spent, script_sig, cause) in [
+            (&p2sh, vec![], "input 1 P2SH redeemscript missing"),
+            (&p2sh, [&[0x4d, 9, 2][..], &[0; 521]].concat(), malformed),
+            (&p2sh, [&[16][..], &[0xac; 16]].concat(), "p2sh redeemscript sigops exceed limit (input 1: 16 > 15)"),
+            (&vec![0x93], vec![], "input 1 script unknown"),
+            (&unknown_program, vec![], "input 1 witness program is undefined"),
+            (&vec![0xac; 2_501], vec![], "non-witness sigops exceed bip54 limit"),
+        ] {
+            let mut tx = paying(vec![]);
+            tx.input.push(TxIn { script_sig: ScriptBuf::from_bytes(script_sig), ..tx.input[0].clone() });
+            let coins = [wpkh(), spent.clone()].map(|script| {
+                let output = TxOut { value: Amount::ONE_SAT, script_pubkey: ScriptBuf::from_bytes(script) };
+                Coin { output, height: 1, coinbase: false }
+            });
+            for (release, detail) in [(31, ""), (32, cause)] {
+                let error = check_spends(&tx, &coins, &MempoolLimits::of(&rules(Some(release)))).unwrap_err();
+                assert_eq!((&*error.reason, &*error.detail), ("bad-txns-nonstandard-inputs", detail), "{cause}");
+            }
+        }
     }
 
     #[test]

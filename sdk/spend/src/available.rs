@@ -101,15 +101,14 @@ impl Available {
         let infos = services.host.wallet.scripts(services.scope, scripts.clone())?;
         self.scripts.extend(scripts.into_iter().zip(infos).filter_map(|(script, info)| Some((script, info?))));
         for input in &control.inputs {
+            let own_only = services.rules.presets_own_only;
             let (output, is_ours) = match known_output(&known, &input.outpoint) {
-                Some((output, is_ours)) if *is_ours || input.by_weight => (output, *is_ours),
-                None if input.by_weight && known.contains_key(&input.outpoint.txid) => {
+                Some((output, is_ours)) if *is_ours || input.by_weight && !own_only => (output, *is_ours),
+                _ if input.by_weight => {
+                    let is_invalid = !own_only && known.contains_key(&input.outpoint.txid);
+                    let problem = if is_invalid { "Invalid" } else { "Not found" };
                     let outpoint = short(&input.outpoint);
-                    return Err(SpendError::Rule(format!("Invalid pre-selected input {outpoint}").into()));
-                }
-                None if input.by_weight => {
-                    let outpoint = short(&input.outpoint);
-                    return Err(SpendError::Rule(format!("Not found pre-selected input {outpoint}").into()));
+                    return Err(SpendError::Rule(format!("{problem} pre-selected input {outpoint}").into()));
                 }
                 _ => (external.get(&input.outpoint).ok_or(UNKNOWN_INPUT)?, false),
             };

@@ -48,7 +48,7 @@ pub struct PresetInput {
     pub witness: Witness,
     /// The weight of the signed input; `None`: estimated from solving data.
     pub weight: Option<Weight>,
-    /// Whether only `input_weights` names the input. It must spend an output of a wallet transaction, but any owner's.
+    /// Whether only `input_weights` names the input. It must spend an output of a wallet transaction; until release 29 any owner's.
     pub by_weight: bool,
 }
 

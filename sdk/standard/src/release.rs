@@ -68,6 +68,9 @@ pub struct Rules {
     pub sibling_conflicts: bool,
     /// Whether the error for a payment without amount and feerate says `non-zero` instead of `non-0`. Since 30, according to its source.
     pub non_zero_in_words: bool,
+    /// Whether an input that only `input_weights` names must spend an output of the wallet itself, not any output of its transactions.
+    /// Since 30, #27286.
+    pub presets_own_only: bool,
     /// Whether gettransaction marks change in `decoded`. Since 31, #32517.
     pub decoded_change: bool,
     /// Whether importdescriptors warns of relative locktimes that consensus does not enforce as written. Since 31, #33135.
@@ -190,6 +193,7 @@ fn since_30() -> Rules {
         parents_normalized: true,
         sibling_conflicts: true,
         non_zero_in_words: true,
+        presets_own_only: true,
         musig: true,
         strict_descriptors: true,
         psbt_musig2: true,
@@ -229,11 +233,11 @@ fn since_32() -> Rules {
         coin_flag_byte: false,
         send_rates: true,
         adjusted_sizes: true,
+        names_nonstandard_input: true,
         bip125_key: false,
         alternate_wtxids: true,
         nonmempool_balance: true,
         wallet_fee_reasons: true,
-        names_nonstandard_input: true,
         names_minimum_settings: true,
         boolean_fund_options: false,
         received_of_own_only: true,

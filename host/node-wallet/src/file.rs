@@ -144,10 +144,10 @@ impl Records {
     }
 
     fn take_transaction(&mut self, record: TransactionRecord) {
-        let TransactionRecord { transaction, state, comment, to, received } = record;
+        let TransactionRecord { transaction, state, comment, to, time, received } = record;
         let txid = transaction.compute_txid();
         self.content.transactions.push(txid);
-        self.content.received.push((txid, received.into()));
+        self.content.times.push((txid, time, received));
         if !comment.is_empty() || !to.is_empty() {
             self.content.comments.push(Comment { txid, comment, to });
         }

@@ -34,8 +34,8 @@ pub struct Content {
     pub coins: Vec<Coin>,
     /// The outputs that unconfirmed transactions spend.
     pub pending: Vec<OutPoint>,
-    /// Times of receipt, in Unix seconds. May include other transactions.
-    pub received: Vec<(Txid, u64)>,
+    /// The `time` and `timereceived` of transactions, in Unix seconds. May include other transactions.
+    pub times: Vec<(Txid, u64, u64)>,
 }
 
 #[derive(PartialEq, Eq, Debug)]

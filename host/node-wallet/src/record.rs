@@ -23,13 +23,15 @@ const ABANDONED: [u8; 32] = {
 /// A hash of the descriptor's text.
 pub type DescriptorId = [u8; 32];
 
-/// A transaction, with its comments and the time of its receipt, in Unix seconds.
+/// A transaction, with its comments and times, in Unix seconds.
 pub struct TransactionRecord {
     pub transaction: Transaction,
     pub state: State,
     pub comment: String,
     pub to: String,
-    pub received: u32,
+    /// The time that lists show.
+    pub time: u64,
+    pub received: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,11 +95,12 @@ pub fn transaction(value: &mut Reader<'_>) -> Result<TransactionRecord> {
     if value.count()? != 0 {
         return Err(OUT_OF_RANGE);
     }
-    let (mut comment, mut to) = (String::new(), String::new());
+    let (mut comment, mut to, mut smart_time) = (String::new(), String::new(), 0);
     for _ in 0..value.count()? {
         match (value.text()?.as_str(), value.text()?) {
             ("comment", text) => comment = text,
             ("to", text) => to = text,
+            ("timesmart", text) => smart_time = text.parse().unwrap_or(0),
             _ => {}
         }
     }
@@ -108,8 +111,9 @@ pub fn transaction(value: &mut Reader<'_>) -> Result<TransactionRecord> {
     }
     // `fTimeReceivedIsTxTime`.
     value.u32()?;
-    let received = value.u32()?;
-    Ok(TransactionRecord { transaction, state, comment, to, received })
+    let received = value.u32()?.into();
+    let time = if smart_time == 0 { received } else { smart_time };
+    Ok(TransactionRecord { transaction, state, comment, to, time, received })
 }
 
 /// The private key in a DER encoding.

@@ -10,17 +10,17 @@ use super::settings::Settings;
 use super::store::Store;
 use super::store::tables::put;
 
-/// Sets whether a wallet that is not loaded is blank, and when it received its transactions, in Unix seconds. Skips
+/// Sets whether a wallet that is not loaded is blank, and the `time` and `timereceived` of its transactions, in Unix seconds. Skips
 /// unknown transactions.
-pub fn take_over(dir: &Path, name: &str, blank: bool, received: &[(Txid, u64)]) -> Result<()> {
+pub fn take_over(dir: &Path, name: &str, blank: bool, times: &[(Txid, u64, u64)]) -> Result<()> {
     let store = Store::open(&files::folder(dir, name)?, &Settings::default())?;
     let (t, mut txn) = (store.tables, store.write()?);
     let mut meta = t.meta(&txn)?;
     meta.blank = blank;
     put(t.meta, &mut txn, b"meta", &meta)?;
-    for (txid, time) in received {
+    for (txid, time, received) in times {
         if let Some(mut row) = t.transaction(&txn, txid)? {
-            row.time_received = *time;
+            (row.time, row.time_received) = (*time, *received);
             put(t.transactions, &mut txn, &row.order_position.to_be_bytes(), &row)?;
         }
     }

@@ -178,11 +178,11 @@ fn file_of_an_unloaded_node_wallet_is_copied_like_the_running_wallet() {
     assert!(refused.contains("it is not a descriptor wallet of bitcoind"), "{refused}");
 }
 
-/// A wallet's blank flag, its birth time, and the time at which it received each transaction.
+/// A wallet's blank flag, its birth time, and the times of each transaction.
 fn times(wallet: &mut Client) -> (Value, Value, BTreeSet<String>) {
     let info = wallet.call("getwalletinfo", json!([]));
     let history = wallet.call("listsinceblock", json!([]))["transactions"].clone();
-    let received = |entry: &Value| format!("{} {}", entry["txid"], entry["timereceived"]);
+    let received = |entry: &Value| format!("{} {} {}", entry["txid"], entry["time"], entry["timereceived"]);
     let received = history.as_array().unwrap().iter().map(received).collect();
     (info["blank"].clone(), info["birthtime"].clone(), received)
 }

@@ -81,6 +81,8 @@ pub struct Entry {
     pub fee: Option<Value>,
     /// Below 1 if it is not confirmed.
     pub confirmations: i64,
+    /// In Unix seconds.
+    time: u64,
     /// When the wallet received it, in Unix seconds.
     timereceived: u64,
     #[serde(default)]
@@ -129,7 +131,7 @@ pub fn read(
     let mut transactions: Vec<Txid> = confirmed.map(|entry| entry.txid).collect();
     transactions.sort_unstable();
     transactions.dedup();
-    let received = history.iter().map(|entry| (entry.txid, entry.timereceived)).collect();
+    let times = history.iter().map(|entry| (entry.txid, entry.time, entry.timereceived)).collect();
     let noted = history.into_iter().filter(|entry| !entry.comment.is_empty() || !entry.to.is_empty());
     let comments: BTreeMap<Txid, Comment> =
         noted.map(|Entry { txid, comment, to, .. }| (txid, Comment { txid, comment, to })).collect();
@@ -143,7 +145,7 @@ pub fn read(
         comments: comments.into_values().collect(),
         locked: locked(node)?,
         transactions,
-        received,
+        times,
         ..Content::default()
     })
 }

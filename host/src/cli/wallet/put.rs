@@ -100,7 +100,7 @@ pub fn unlocked<T>(
 /// Adds the data that no call can set, while the wallet is unloaded.
 fn complete(host: &Side, wallets: &Path, name: &str, content: &Content) -> Result<(), MoveError> {
     host.ask::<Value>("unloadwallet", &json!([name]))?;
-    let taken = take_over(wallets, name, content.blank, &content.received);
+    let taken = take_over(wallets, name, content.blank, &content.times);
     host.ask::<Value>("loadwallet", &json!([name]))?;
     taken.map_err(|error| MoveError::NotCompleted(error.to_string()))
 }

@@ -9,6 +9,9 @@ pub enum NodeError {
     /// The node cannot be reached, or is not ready yet.
     #[error("{0}")]
     Unavailable(String),
+    /// The host did not send the request, since it cannot tell which node would get it.
+    #[error("{0}")]
+    Withheld(String),
     /// The answer was lost: the node may have executed the request, or may do so later.
     #[error("{0}")]
     OutcomeUnknown(String),
@@ -32,7 +35,7 @@ impl From<NodeError> for ServiceError {
             NodeError::Unavailable(_) => ErrorKind::NodeUnavailable,
             NodeError::Unsupported(_) => ErrorKind::Unsupported,
             NodeError::UnknownBlock(_) => ErrorKind::NotFound,
-            NodeError::Refused(_) => ErrorKind::Refused,
+            NodeError::Withheld(_) | NodeError::Refused(_) => ErrorKind::Refused,
             NodeError::Storage(_) => ErrorKind::Storage,
             NodeError::OutcomeUnknown(_) => ErrorKind::OutcomeUnknown,
             NodeError::Internal(_) => ErrorKind::Internal,

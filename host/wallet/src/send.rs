@@ -90,7 +90,7 @@ impl Wallet {
             self.tell_sent(txid);
             return Ok(None);
         }
-        let failed = match self.shared.node.submit(raw, NO_LIMIT) {
+        let error = match self.shared.node.submit(raw, NO_LIMIT) {
             Ok(taken @ (Admission::Accepted { .. } | Admission::Known { .. } | Admission::AlreadyInChain)) => {
                 if unlocked.is_some() && state == TxState::InMempool {
                     self.tell_sent(txid);
@@ -105,15 +105,12 @@ impl Wallet {
                 self.tell_sent(txid);
                 return Ok(Some(refused));
             }
-            Err(error) if is_undecided(&error) => None,
-            Err(error) => {
-                Some(error).filter(|_| unlocked.is_none_or(|unlocked| self.take_back(txid, state, unlocked, replaced)))
-            }
+            Err(error) => error,
         };
-        if let Some(error) = failed {
+        if !is_undecided(&error) && unlocked.is_none_or(|unlocked| self.take_back(txid, state, unlocked, replaced)) {
             return Err(error.into());
         }
-        tracing::warn!(wallet = self.name(), %txid, "the node did not say whether it accepted a payment; it is offered again");
+        tracing::warn!(wallet = self.name(), %txid, %error, "the node did not say whether it accepted a payment; it is offered again");
         self.note_idle(txid, None);
         self.tell_sent(txid);
         if state == TxState::InMempool
@@ -205,7 +202,8 @@ impl Wallet {
             count += 1;
             match self.shared.node.submit(&raw, NO_LIMIT) {
                 Ok(admission) => self.note_idle(txid, Some(admission)),
-                Err(error) if is_undecided(&error) => {
+                // A proxy that ends connections may be mended without an outage of the node.
+                Err(error) if is_undecided(&error) || matches!(error, NodeError::Withheld(_)) => {
                     wait = RETRY;
                     break;
                 }

@@ -33,10 +33,17 @@ fn node_behind_a_proxy_without_keep_alive_gets_only_calls_without_effects() {
     for _ in 0..10 {
         assert_eq!(client.call("getblockcount", json!([])), 0);
     }
-    wallet.call("getnewaddress", json!([]));
-    wallet.call("getbalances", json!([]));
+    let address = wallet.call("getnewaddress", json!([]));
+    for (blocks, address) in [(1, address), (100, json!(ADDRESS))] {
+        host.node_client().call("generatetoaddress", json!([blocks, address]));
+    }
     let payment = json!([1, ADDRESS]);
-    assert_eq!(client.refused("generatetoaddress", payment.clone()), (-1, reason));
+    assert_eq!(client.refused("generatetoaddress", payment.clone()), (-1, reason.clone()));
+    // The wallet keeps no payment that the node cannot get.
+    let balances = wallet.call("getbalances", json!([]));
+    assert_eq!(balances["mine"]["trusted"], 50.0);
+    let sent = wallet.refused("sendtoaddress", json!({"address": ADDRESS, "amount": 1, "fee_rate": 2}));
+    assert_eq!((sent, wallet.call("getbalances", json!([]))), ((-4, reason), balances));
     assert!(ask(metrics, "GET /readyz").starts_with("HTTP/1.1 503"));
     relay.end_silently();
     for _ in 0..5 {

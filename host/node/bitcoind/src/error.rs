@@ -51,8 +51,10 @@ impl From<AskError> for NodeError {
         match &error {
             AskError::Upstream(inner) if inner.is_absent() => Self::Unavailable(error.to_string()),
             // Temporary, like a node that is away: callers retry.
-            AskError::Upstream(UpstreamError::Overloaded | UpstreamError::Foreign(_) | UpstreamError::Ended(_))
-            | AskError::Unproven(_) => Self::Unavailable(error.to_string()),
+            AskError::Upstream(UpstreamError::Overloaded | UpstreamError::Foreign(_)) | AskError::Unproven(_) => {
+                Self::Unavailable(error.to_string())
+            }
+            AskError::Upstream(UpstreamError::Ended(_)) => Self::Withheld(error.to_string()),
             AskError::Upstream(UpstreamError::Forbidden) => Self::Refused(error.to_string()),
             // Warming up, like -28 below.
             AskError::Upstream(UpstreamError::NotReady(inner)) => Self::Unavailable(inner.message.clone()),

@@ -114,6 +114,7 @@ impl Node {
         let mut lines = vec![self.identity(&network["subversion"], backend)];
         lines.extend(self.endings());
         lines.push(self.pruned());
+        lines.extend(self.download());
         lines.extend(self.ask("getchainstates").and_then(|states| background(&states)));
         let is_older = |release: u32| self.release.is_some_and(|own| own < release);
         let lacking = LACKING.iter().filter(|(release, _)| is_older(*release));
@@ -165,6 +166,17 @@ impl Node {
         let figures = upstream.figures();
         (read(&figures.connections) == read(&figures.replies))
             .then(|| format!("connections: {}", UpstreamError::Ended(upstream.endpoint().clone())))
+    }
+
+    /// A line if the node lacks blocks of known headers.
+    fn download(&self) -> Option<String> {
+        let [blocks, headers] = ["blocks", "headers"].map(|key| self.chain[key].as_u64().unwrap_or_default());
+        (blocks < headers).then(|| {
+            format!(
+                "download: the node knows headers up to {headers} and lacks the blocks after {blocks}, which it downloads; until it has \
+                 them, wallets that need them wait, and rescans that need them fail"
+            )
+        })
     }
 
     fn pruned(&self) -> String {

@@ -30,7 +30,7 @@ use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, plugin};
 
 use outcome::{Checked, Outcome};
 use request::stored_time;
-use rescan::{ImportKind, Outcomes, Pending, RescanEnd, Reservation, WaitingCalls, is_validating};
+use rescan::{ImportKind, Lack, Outcomes, Pending, RescanEnd, Reservation, WaitingCalls, is_validating};
 
 pub struct ImportPlugin {
     host: Host,
@@ -68,7 +68,8 @@ impl Plugin for ImportPlugin {
                 }
                 let is_unreadable = matches!(outcome, RescanOutcome::Unreadable { .. });
                 let background = is_unreadable && is_validating(&self.host, Scope::NONE);
-                self.waiting.finished(wallet, rescan, &RescanEnd { outcome, last_height, widened, background });
+                let lack = background.then_some(Lack::Background);
+                self.waiting.finished(wallet, rescan, RescanEnd { outcome, last_height, widened, lack });
             }
             Event::ShuttingDown => {
                 self.stopping.store(true, Ordering::Relaxed);

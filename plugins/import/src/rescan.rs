@@ -62,7 +62,7 @@ impl ImportPlugin {
             if !has_block(call, first)? {
                 let pruned =
                     "Can't rescan beyond pruned data. Use RPC call getblockchaininfo to determine your pruned height.";
-                return Err(unless_validating(call, RpcError::misc(pruned)));
+                return Err(unless_fetched_later(call, first, RpcError::misc(pruned)));
             }
             Ok(Imported { pending: Pending::Heights { first, last, synced }, rescan: Some((wallet.name, reservation)) })
         });
@@ -91,8 +91,43 @@ pub fn is_validating(host: &Host, scope: Scope) -> bool {
 }
 
 /// The error for a block that the node lacks: `pruned`, unless the node has not fetched the block yet.
-pub fn unless_validating(call: &Call<'_>, pruned: RpcError) -> RpcError {
-    if is_validating(call.host, call.scope) { blocks_not_fetched() } else { pruned }
+pub fn unless_fetched_later(call: &Call<'_>, height: u32, pruned: RpcError) -> RpcError {
+    match node_height(call) {
+        _ if is_validating(call.host, call.scope) => Lack::Background.error(),
+        Ok(Some(last)) if last < height => Lack::After(last).error(),
+        _ => pruned,
+    }
+}
+
+/// The height of the node's best block, if the node lacks blocks that the wallet has followed.
+fn node_height(call: &Call<'_>) -> Result<Option<u32>, ServiceError> {
+    Ok(call.wallet()?.node_behind.map(|node| node.height))
+}
+
+/// The blocks that the node lacks for now.
+#[derive(Clone, Copy)]
+pub enum Lack {
+    /// Blocks that it validates in the background (assumeutxo).
+    Background,
+    /// All after this height.
+    After(u32),
+}
+
+impl Lack {
+    fn error(self) -> RpcError {
+        RpcError::misc(match self {
+            Self::Background => {
+                "Failed to rescan unavailable blocks likely due to an in-progress assumeutxo background sync. Check logs or \
+                 getchainstates RPC for assumeutxo background sync progress and try again later."
+                    .to_owned()
+            }
+            Self::After(height) => format!("Failed to rescan unavailable blocks: {}", until_after(height)),
+        })
+    }
+}
+
+fn until_after(height: u32) -> String {
+    format!("the node has no blocks after height {height} yet. getwalletinfo warns until it has them; try again then.")
 }
 
 /// A reservation of a rescan. A wallet has at most one. Dropping an unused reservation releases it.
@@ -100,14 +135,16 @@ pub struct Reservation<'a> {
     import: &'a dyn WalletImport,
     scope: Scope,
     number: u64,
+    /// The result of [`node_height`].
+    node_height: Option<u32>,
     used: bool,
 }
 
 impl<'a> Reservation<'a> {
     /// Fails if another rescan is reserved or runs.
     pub fn new(call: &Call<'a>) -> Result<Self, ServiceError> {
-        let (import, scope) = (&*call.host.import, call.scope);
-        Ok(Self { import, scope, number: import.rescan_reserve(scope)?, used: false })
+        let (import, scope, node_height) = (&*call.host.import, call.scope, node_height(call)?);
+        Ok(Self { import, scope, number: import.rescan_reserve(scope)?, node_height, used: false })
     }
 
     /// The rescan's number, which its events carry.
@@ -150,13 +187,13 @@ pub struct RescanEnd {
     pub last_height: Option<u32>,
     /// Whether payments near the end of a range extended the range and made the host read the blocks again.
     pub widened: bool,
-    /// Whether the node validates blocks in the background, and so lacks some for now.
-    pub background: bool,
+    /// The blocks that the node lacks for now, if any could not be read.
+    pub lack: Option<Lack>,
 }
 
 impl RescanEnd {
     pub fn of(outcome: RescanOutcome) -> Self {
-        Self { outcome, last_height: None, widened: false, background: false }
+        Self { outcome, last_height: None, widened: false, lack: None }
     }
 }
 
@@ -193,11 +230,9 @@ impl Pending {
                 return outcomes.map_err(|error| RpcError::internal(error.to_string()));
             }
             (Self::Heights { .. }, RescanOutcome::Aborted) => return Err(RpcError::misc("Rescan aborted.")),
-            (Self::Heights { .. }, RescanOutcome::Unreadable { .. }) if end.background => {
-                return Err(blocks_not_fetched());
-            }
             (Self::Heights { .. }, RescanOutcome::Unreadable { .. }) => {
-                return Err(RpcError::misc("Rescan failed. Potentially corrupted data files."));
+                let damaged = || RpcError::misc("Rescan failed. Potentially corrupted data files.");
+                return Err(end.lack.map_or_else(damaged, Lack::error));
             }
             (Self::Heights { first, last, synced }, RescanOutcome::Complete) => {
                 let stop = last.or(end.last_height).unwrap_or(synced);
@@ -216,14 +251,6 @@ impl Pending {
 
 fn aborted_by_user() -> RpcError {
     RpcError::misc("Rescan aborted by user.")
-}
-
-/// The error for blocks that the node has not fetched yet.
-fn blocks_not_fetched() -> RpcError {
-    RpcError::misc(
-        "Failed to rescan unavailable blocks likely due to an in-progress assumeutxo background sync. Check logs or \
-         getchainstates RPC for assumeutxo background sync progress and try again later.",
-    )
 }
 
 /// The kind of an import, which the error for an unreadable block names.
@@ -252,7 +279,7 @@ impl Outcomes {
             RescanOutcome::Complete if end.widened => self.warn_of_range(),
             RescanOutcome::Complete => {}
             RescanOutcome::Aborted => return Err(aborted_by_user()),
-            RescanOutcome::Unreadable { block_time } => self.fail_unscanned(i64::from(*block_time), end.background),
+            RescanOutcome::Unreadable { block_time } => self.fail_unscanned(i64::from(*block_time), end.lack),
         }
         Ok(self.outcomes)
     }
@@ -265,14 +292,14 @@ impl Outcomes {
     }
 
     /// Fails the requests that may have transactions in the block of `block_time`, or before it.
-    fn fail_unscanned(&mut self, block_time: i64, background: bool) {
+    fn fail_unscanned(&mut self, block_time: i64, lack: Option<Lack>) {
         let scanned_from = block_time + TIMESTAMP_WINDOW + 1;
         if i64::try_from(self.from_time).is_ok_and(|from_time| scanned_from <= from_time) {
             return;
         }
         for (outcome, timestamp) in self.outcomes.iter_mut().zip(&self.timestamps) {
             if outcome.error.is_none() && *timestamp < scanned_from {
-                let message = unreadable(self.kind, *timestamp, block_time, background);
+                let message = unreadable(self.kind, *timestamp, block_time, lack);
                 *outcome = Outcome::failed(RpcError::misc(message), Vec::new());
             }
         }
@@ -285,12 +312,16 @@ const DROPPED: &str = "This error could be caused by pruning or data corruption 
 const BACKGROUND: &str = "This error is likely caused by an in-progress assumeutxo background sync. Check logs or getchainstates RPC \
                           for assumeutxo background sync progress and try again later.";
 
-fn unreadable(kind: ImportKind, timestamp: i64, block_time: i64, background: bool) -> String {
+fn unreadable(kind: ImportKind, timestamp: i64, block_time: i64, lack: Option<Lack>) -> String {
     let (item, pertaining, using) = match kind {
         ImportKind::Keys => ("key with creation timestamp", "the key", "this key"),
         ImportKind::Descriptors => ("descriptor with timestamp", "the desc", "this desc"),
     };
-    let cause = if background { BACKGROUND } else { DROPPED };
+    let cause = match lack {
+        None => DROPPED.to_owned(),
+        Some(Lack::Background) => BACKGROUND.to_owned(),
+        Some(Lack::After(height)) => format!("This error is likely temporary: {}", until_after(height)),
+    };
     format!(
         "Rescan failed for {item} {timestamp}. There was an error reading a block from time {block_time}, which is \
          after or within {TIMESTAMP_WINDOW} seconds of key creation, and could contain transactions pertaining to \
@@ -301,6 +332,7 @@ fn unreadable(kind: ImportKind, timestamp: i64, block_time: i64, background: boo
 struct Waiting {
     reply: Reply,
     pending: Pending,
+    node_height: Option<u32>,
 }
 
 /// The calls that wait for a rescan. A call is inserted before its rescan starts, because the rescan may end at once.
@@ -326,7 +358,7 @@ impl WaitingCalls {
             reply.fail(aborted_by_user());
             return;
         }
-        state.calls.insert(key.clone(), Waiting { reply, pending });
+        state.calls.insert(key.clone(), Waiting { reply, pending, node_height: reservation.node_height });
         // The host may report the end during this service call, which needs the lock.
         drop(state);
         if let Err(error) = reservation.start(begin)
@@ -337,9 +369,10 @@ impl WaitingCalls {
     }
 
     /// Answers the call of a rescan that has ended.
-    pub fn finished(&self, wallet: String, number: u64, end: &RescanEnd) {
-        if let Some(Waiting { reply, pending }) = self.take(&(wallet, number)) {
-            reply.send_json(pending.finish(end));
+    pub fn finished(&self, wallet: String, number: u64, mut end: RescanEnd) {
+        if let Some(Waiting { reply, pending, node_height }) = self.take(&(wallet, number)) {
+            end.lack = end.lack.or(node_height.map(Lack::After));
+            reply.send_json(pending.finish(&end));
         }
     }
 
@@ -357,7 +390,7 @@ impl WaitingCalls {
             state.closed = true;
             std::mem::take(&mut state.calls)
         };
-        for (_, Waiting { reply, pending }) in calls {
+        for (_, Waiting { reply, pending, .. }) in calls {
             reply.send_json(pending.finish(&RescanEnd::of(RescanOutcome::Aborted)));
         }
     }

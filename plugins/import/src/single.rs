@@ -15,7 +15,7 @@ use crate::descriptors::invalid_label;
 use crate::multi::{hex_script, invalid_private_key};
 use crate::outcome::{not_added, private_keys_disabled};
 use crate::request::{EARLIEST_TIME, refuse_quoting};
-use crate::rescan::{Pending, Reservation, has_block, unless_validating};
+use crate::rescan::{Pending, Reservation, has_block, unless_fetched_later};
 use crate::{ImportPlugin, Imported};
 
 /// An import without keys and scripts.
@@ -195,7 +195,7 @@ fn reserve_if<'a>(wanted: bool, call: &Call<'a>) -> Result<Option<Reservation<'a
     }
     if !has_block(call, 0)? {
         let pruned = RpcError::wallet("Rescan is disabled when blocks are pruned");
-        return Err(unless_validating(call, pruned));
+        return Err(unless_fetched_later(call, 0, pruned));
     }
     Ok(Some(Reservation::new(call)?))
 }

@@ -13,7 +13,7 @@ use crate::metrics::ask;
 use crate::operator::audited;
 
 /// The exit code of `run --check` for a node, and its output.
-fn checked(node: &Bitcoind) -> (Option<i32>, String) {
+pub fn checked(node: &Bitcoind) -> (Option<i32>, String) {
     checked_at(node, node.address)
 }
 

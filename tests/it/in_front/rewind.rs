@@ -3,6 +3,8 @@
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, bitcoind, wait_until};
 use serde_json::{Value, json};
 
+use super::nodes::import;
+use super::operators::checked;
 use super::{ADDRESS, start_set};
 use crate::metrics::ask;
 use crate::operator::logged_with;
@@ -97,20 +99,38 @@ fn host_halts_at_a_deep_rewind_to_a_branch_with_less_work() {
 
 #[test]
 fn host_waits_for_a_node_that_has_the_headers_of_its_lost_blocks() {
-    let Some((mut host, mut wallet, _, blocks)) = with_ten_blocks() else { return };
+    let Some((mut host, mut wallet, _, mut blocks)) = with_ten_blocks() else { return };
+    host.new_wallet("late").call("unloadwallet", json!([]));
+    let last = host.client().call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
+    blocks.push(host.client().call("getblock", json!([last, 0])));
     let (kept, lost) = blocks.split_at(5);
     let mut node = lose_all_but(&mut host, kept);
     for block in lost {
         node.call("submitheader", json!([&block.as_str().unwrap()[..160]]));
     }
-    let words = "the node is 5 blocks behind, and is downloading the chain";
+    let words = "the node is 6 blocks behind, and is downloading the chain";
     wait_until("the host holds", || wallet.call("getwalletinfo", json!([]))["warnings"] == json!([words]));
+    // The errors of calls that need a missing block say so, and a wallet waits for it.
+    let until = "the node has no blocks after height 5 yet. getwalletinfo warns until it has them; try again then.";
+    let refused = (-1, format!("Failed to rescan unavailable blocks: {until}"));
+    assert_eq!(wallet.refused("rescanblockchain", json!([8])), refused);
+    assert_eq!(wallet.call("rescanblockchain", json!([0, 3]))["stop_height"], 3);
+    let (_, imported) = import(&mut host.client(), "imported", &json!(ADDRESS));
+    let message = imported["error"]["message"].as_str().unwrap();
+    assert!(message.ends_with(&format!("This error is likely temporary: {until}")), "{message}");
+    host.client().call("loadwallet", json!(["late"]));
+    let mut late = host.client().wallet("late");
+    assert_eq!(late.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 10);
+    let told = checked(host.bitcoind()).1;
+    assert!(told.contains("\ndownload: the node knows headers up to 11 and lacks the blocks after 5, "), "{told}");
     wait_until("the host is ready, since the node is not behind for long", || is_ready(&host));
     for block in lost {
         assert_eq!(node.call("submitblock", json!([block])), json!(null));
     }
     wait_until("the host follows", || wallet.call("getwalletinfo", json!([])).get("warnings").is_none());
-    assert_eq!(wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 10);
+    for mut wallet in [wallet, late] {
+        wait_until("it follows", || wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"] == 11);
+    }
 }
 
 #[test]

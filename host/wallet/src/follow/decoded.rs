@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, Transaction, Txid};
-use outrigger_node::{Gap, Node, ReadBlock};
+use outrigger_node::{Gap, Node, NodeError, ReadBlock};
 use outrigger_service::chain::{BlockInfo, BlockRef};
 use parking_lot::Mutex;
 
@@ -77,7 +77,7 @@ pub struct Blocks {
 
 impl Blocks {
     /// A block of the chain. If the node lacks it, fails with [`WalletError::Pruned`] or [`WalletError::Background`] if
-    /// that is the reason, else with [`WalletError::MissingBlock`].
+    /// that is the reason, with [`NodeError::Unavailable`] while the node is behind, else with [`WalletError::MissingBlock`].
     pub fn get(&self, node: &dyn Node, hash: BlockHash) -> Result<Arc<DecodedBlock>> {
         let place = self.place(hash);
         let mut block = place.lock();
@@ -122,9 +122,14 @@ fn read(node: &dyn Node, hash: BlockHash) -> Result<DecodedBlock> {
     if let Some(block) = chain.read_block(hash)? {
         return Ok(DecodedBlock::new(info, block));
     }
+    let behind = node.link().map_or(0, |link| link.behind);
     match node.gap()? {
         Gap::Pruned { first } if info.height < first => Err(WalletError::Pruned { height: info.height, first }),
         Gap::Background { first } if info.height <= first => Err(WalletError::Background { first }),
+        // The wallet waits for the block, as while the node is away.
+        _ if behind > 0 && info.height > node.tip().height.saturating_sub(behind) => {
+            Err(NodeError::Unavailable(format!("block {hash} is missing: the node is {behind} blocks behind")).into())
+        }
         _ => Err(missing()),
     }
 }

@@ -141,7 +141,7 @@ fn startup_names_a_system_limit_that_is_too_low_and_a_sufficient_value() {
         (
             "-v 8388608",
             None,
-            "limit on address space (ulimit -v, LimitAS) is too low: it is 8192 MiB, and the host needs 20480 MiB",
+            "limit on address space (ulimit -v, LimitAS) is too low: it is 8192 MiB, and the host needs 24576 MiB",
         ),
         // Root is exempt from this limit.
         (
@@ -164,6 +164,12 @@ fn startup_names_a_system_limit_that_is_too_low_and_a_sufficient_value() {
             "{limit}: {told}"
         );
     }
+    // The value suffices for one wallet. The error for another one names the value that it needs.
+    let host = Host::start_with(HostOptions { limits: vec!["-v 25165824"], ..HostOptions::default() });
+    host.new_wallet("one");
+    let (code, reason) = host.client().refused("createwallet", json!(["two"]));
+    let expected = "the limit on address space (ulimit -v, LimitAS) is too low: it is 24576 MiB, and the host needs ";
+    assert!(code == -20 && reason.starts_with(expected), "{code} {reason}");
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl Environment {
     /// Opens the environment in a folder, or creates it. The caller has checked the file.
     pub fn open(folder: &Path, opening: &Opening) -> Result<Self> {
         allocate_readers(folder, opening.max_readers).map_err(heed::Error::Io)?;
-        let env = map(folder, opening)?;
+        let env = map(folder, opening).map_err(|error| StoreError::of_map(error, opening.map_size))?;
         // Readers of a dead process would prevent the reuse of old pages.
         env.clear_stale_readers()?;
         Ok(Self { env, file: Arc::new(OpenFile::enter(&folder.join(DATA_FILE))) })

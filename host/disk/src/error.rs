@@ -4,10 +4,14 @@ use std::io;
 use std::path::PathBuf;
 
 use heed::MdbError;
+use rustix::process::{Resource, getrlimit};
 
 use super::damage::Damage;
 use super::is_full;
 use super::pages::Fault;
+
+/// The address space for the host's growth besides the maps, in bytes.
+const ROOM: u64 = 1 << 30;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -16,6 +20,12 @@ pub enum StoreError {
     MapFull,
     #[error("the disk is full or failing, so nothing was stored: {0}")]
     DiskFull(io::Error),
+    /// The process may not map the file into memory. `limit` and `needed` are in MiB.
+    #[error(
+        "the limit on address space (ulimit -v, LimitAS) is too low: it is {limit} MiB, and the host needs {needed} MiB to open \
+         another file"
+    )]
+    AddressSpace { limit: u64, needed: u64 },
     #[error("too many snapshots are open")]
     TooManyReaders,
     #[error("the storage failed: {0}")]
@@ -38,6 +48,25 @@ pub enum StoreError {
     /// Damage found when a row was read.
     #[error(transparent)]
     Damage(#[from] Damage),
+}
+
+impl StoreError {
+    /// The error for a map of `size` bytes that the system refuses.
+    pub(crate) fn of_map(error: heed::Error, size: usize) -> Self {
+        // The pages of address space that the process uses.
+        let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+        let pages = pages.split(' ').next().and_then(|pages| pages.parse::<u64>().ok());
+        let used = pages.map(|pages| pages.saturating_mul(rustix::param::page_size() as u64));
+        let wanted = used.map(|used| used.saturating_add(size as u64));
+        match (error, getrlimit(Resource::As).current.zip(wanted)) {
+            (heed::Error::Io(error), Some((limit, wanted)))
+                if wanted > limit && error.raw_os_error() == Some(rustix::io::Errno::NOMEM.raw_os_error()) =>
+            {
+                Self::AddressSpace { limit: limit >> 20, needed: wanted.saturating_add(ROOM) >> 20 }
+            }
+            (error, _) => error.into(),
+        }
+    }
 }
 
 fn writer(program: &str) -> String {

@@ -5,6 +5,7 @@ use std::io;
 use std::thread;
 
 use outrigger_rpc::STACK_BYTES;
+use outrigger_wallet_engine::{Settings, open_files};
 use parking_lot::Mutex;
 use rustix::process::{Resource, getrlimit};
 
@@ -37,12 +38,18 @@ pub fn check_limits(config: Option<&Config>) -> Result<(), RunError> {
         Some(backend) => HEADERS_MAP + (backend.filter_cache_mib << 21),
         None => (config.chain.map_gib as u64) << 30,
     });
+    let (wallet_files, wallet_map) = config.map_or((0, 0), |_| (open_files(1), Settings::default().least_map as u64));
+    let files = wallet_files.max(FILES + FILES_OF_PLUGIN * plugins as u64);
     let limits = [
-        (Resource::Nofile, "open files (ulimit -n, LimitNOFILE)", FILES + FILES_OF_PLUGIN * plugins as u64, 1, ""),
+        (Resource::Nofile, "open files (ulimit -n, LimitNOFILE)", files, 1, ""),
         (Resource::Data, "memory for data (ulimit -d, LimitDATA)", MEMORY, 1 << 20, " MiB"),
-        (Resource::As, "address space (ulimit -v, LimitAS)", ADDRESSES + mapped, 1 << 20, " MiB"),
+        (Resource::As, "address space (ulimit -v, LimitAS)", ADDRESSES + mapped + wallet_map, 1 << 20, " MiB"),
     ];
-    let purpose = if config.is_some() { "to start" } else { "to read its configuration; it may need more to start" };
+    let purpose = if config.is_some() {
+        "to start, with one wallet"
+    } else {
+        "to read its configuration; it may need more to start"
+    };
     for (resource, name, needed, unit, unit_name) in limits {
         // The soft limit of files is raised to the hard limit.
         let limit = getrlimit(resource);

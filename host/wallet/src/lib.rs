@@ -91,6 +91,7 @@ use follow::thread::Follower;
 use guards::Guards;
 pub use guards::Policies;
 pub use live::Wallet;
+pub use loading::open_files;
 pub use manager::{WalletManager, WalletStatus};
 use outrigger_base::client_files::ClientFiles;
 use outrigger_node::Node;

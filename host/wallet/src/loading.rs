@@ -341,15 +341,21 @@ impl WalletManager {
     pub(super) fn check_files(&self, opened: usize) -> ServiceResult<()> {
         let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let wallets = (self.follower.count() + opened) as u64;
-        if (wallets + 1).saturating_mul(FILES_PER_WALLET).saturating_add(OTHER_FILES) > most {
+        let needed = open_files(wallets + 1);
+        if needed > most {
             let detail = format!(
                 "Wallet loading failed. The system lets this process open {most} files, of which {wallets} loaded wallets \
-                 take {FILES_PER_WALLET} each. Raise the limit (ulimit -n, LimitNOFILE) or unload wallets."
+                 take {FILES_PER_WALLET} each. Raise the limit (ulimit -n, LimitNOFILE) to {needed} or more, or unload wallets."
             );
             return Err(ServiceError::new(ErrorKind::Refused, detail));
         }
         Ok(())
     }
+}
+
+/// How many open files a host with this many wallets may need.
+pub fn open_files(wallets: u64) -> u64 {
+    wallets.saturating_mul(FILES_PER_WALLET).saturating_add(OTHER_FILES)
 }
 
 fn is_of_bitcoind(mut file: fs::File) -> io::Result<bool> {

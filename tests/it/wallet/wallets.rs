@@ -186,7 +186,9 @@ fn wallets_beyond_the_open_file_limit_are_neither_loaded_nor_made() {
 
     let (code, message) = client.refused("createwallet", json!(["more"]));
     assert!(
-        code == -4 && message.contains("The system lets this process open 280 files, of which 8 loaded"),
+        code == -4
+            && message.contains("The system lets this process open 280 files, of which 8 loaded")
+            && message.contains("Raise the limit (ulimit -n, LimitNOFILE) to 283 or more"),
         "{message}"
     );
     client.call("unloadwallet", json!([loaded[0]]));

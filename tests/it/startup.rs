@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use outrigger_tests::{Client, Gate, Host, HostOptions, all_groups, built, plugin_section};
+use outrigger_tests::{Client, Gate, Host, HostOptions, all_groups, built, plugin_section, skip};
 use serde_json::json;
 
 use crate::operator::logged;
@@ -170,6 +170,26 @@ fn startup_names_a_system_limit_that_is_too_low_and_a_sufficient_value() {
     let (code, reason) = host.client().refused("createwallet", json!(["two"]));
     let expected = "the limit on address space (ulimit -v, LimitAS) is too low: it is 24576 MiB, and the host needs ";
     assert!(code == -20 && reason.starts_with(expected), "{code} {reason}");
+}
+
+#[test]
+fn startup_counts_the_threads_of_isolated_plugins() {
+    if !rustix::process::geteuid().is_root() {
+        return skip("only root starts a host as a user without other processes");
+    }
+    let user = Some(61_234);
+    let limited = |limit: u32| {
+        let limit = format!("-u {limit} 2>/dev/null || ulimit -p {limit}").leak();
+        let options = HostOptions::with(&["plugin_defaults.isolated='all'"]);
+        HostOptions { limits: vec![limit], user, ..options }
+    };
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::chown(folder.path(), user, user).unwrap();
+    let told = String::from_utf8(Host::fail_in(folder.path(), &limited(1)).stderr).unwrap();
+    let (_, threads) = told.split_once("the system refuses the ").unwrap();
+    let threads: u32 = threads.split(' ').next().unwrap().parse().unwrap();
+    // One more for the main thread.
+    Host::start_with(limited(threads + 1)).client().call("getblockcount", json!([]));
 }
 
 #[test]

@@ -28,12 +28,17 @@ const HEADERS_MAP: u64 = 17 << 30;
 const THREADS: usize = 24;
 const THREADS_OF_PLUGIN: usize = 4;
 
+/// The threads of an isolated plugin besides those of its calls, in the host and in its process, and the stack with which they are tried.
+const THREADS_OF_RUNNER: usize = 12;
+const TRIED_STACK_BYTES: usize = 64 << 10;
+
 /// Checks the limits. Without a configuration, checks the limits for reading one and querying its node.
 ///
 /// # Errors
 /// A limit is too low; the text names it and the value that this step needs.
 pub fn check_limits(config: Option<&Config>) -> Result<(), RunError> {
-    let plugins = config.map_or(0, |config| config.plugins.iter().filter(|plugin| plugin.enabled).count());
+    let enabled = || config.into_iter().flat_map(|config| config.plugins.iter().filter(|plugin| plugin.enabled));
+    let plugins = enabled().count();
     let mapped = config.map_or(0, |config| match &config.backend {
         Some(backend) => HEADERS_MAP + (backend.filter_cache_mib << 21),
         None => (config.chain.map_gib as u64) << 30,
@@ -61,9 +66,13 @@ pub fn check_limits(config: Option<&Config>) -> Result<(), RunError> {
             )));
         }
     }
-    let configured = config.map_or(0, |config| config.rpc.threads);
-    let threads = THREADS + THREADS_OF_PLUGIN * plugins + configured + network_threads() + FRONT_THREADS;
-    try_threads(threads).map_err(|error| {
+    let callers = config.map_or(0, |config| config.rpc.threads) + network_threads();
+    let own = THREADS + THREADS_OF_PLUGIN * plugins + callers + FRONT_THREADS;
+    let default = config.map(|config| config.plugin_defaults.isolated).unwrap_or_default();
+    let isolated = enabled().filter(|plugin| default.applies_to(plugin)).count();
+    // The process of an isolated plugin has a thread for each thread that calls it.
+    let threads = own + isolated * (THREADS_OF_RUNNER + callers);
+    try_threads(own, threads).map_err(|error| {
         let limit = getrlimit(Resource::Nproc).current.map_or("unlimited".to_owned(), |limit| limit.to_string());
         RunError::Failed(format!(
             "the system refuses the {threads} threads that the host needs {purpose} ({error}): the user's limit of threads \
@@ -73,13 +82,16 @@ pub fn check_limits(config: Option<&Config>) -> Result<(), RunError> {
     })
 }
 
-/// Starts this many threads at the same time, and ends them.
-fn try_threads(count: usize) -> io::Result<()> {
+/// Starts this many threads at the same time, the first `own` of them with the host's stack, and ends them.
+fn try_threads(own: usize, count: usize) -> io::Result<()> {
     let gate = Mutex::new(());
     thread::scope(|scope| {
         // The lock is held until all threads have started; they end with this block.
         let _closed = gate.lock();
         let wait = || drop(gate.lock());
-        (0..count).try_for_each(|_| thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, wait).map(drop))
+        (0..count).try_for_each(|number| {
+            let stack = if number < own { STACK_BYTES } else { TRIED_STACK_BYTES };
+            thread::Builder::new().stack_size(stack).spawn_scoped(scope, wait).map(drop)
+        })
     })
 }

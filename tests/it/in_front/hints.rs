@@ -81,11 +81,13 @@ fn node_without_zmq_and_waiting_calls_is_polled() {
 #[test]
 fn node_with_one_thread_is_polled_and_answers_meanwhile() {
     let Some(path) = bitcoind::installed() else { return };
-    let (node, _) = Bitcoind::start_with(path, &["-rpcthreads=1"]);
-    let (relay, log) = (Relay::to(node.address), tempfile::NamedTempFile::new().unwrap());
-    let options = HostOptions::with(&[&format!("backend.url=http://{}", relay.address)]);
+    let [conf, log] = [(); 2].map(|()| tempfile::NamedTempFile::new().unwrap());
+    std::fs::write(conf.path(), "rpcthreads=1\n").unwrap();
+    let (node, _) = Bitcoind::start_with(path, &[&format!("-conf={}", conf.path().display())]);
+    let relay = Relay::to(node.address);
+    let options = HostOptions::with(&[&format!("backend.url=http://{}", relay.address), "metrics.listen=127.0.0.1:0"]);
     let options = HostOptions { log: Some(log.path().to_owned()), ..options };
-    let host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
+    let mut host = Host::start_before(tempfile::tempdir().unwrap(), options, Some(node));
     let mut client = host.client();
     wait_until("the host waits at the node", || relay.count("waitfornewblock") == 1);
     let asked = relay.count("getbestblockhash");
@@ -96,6 +98,9 @@ fn node_with_one_thread_is_polled_and_answers_meanwhile() {
     assert_eq!(relay.count("waitfornewblock"), 1, "it was tried once");
     let told = "a long poll occupies the node's last thread (-rpcthreads): the host polls for blocks once a second";
     wait_until("the log says so", || std::fs::read_to_string(log.path()).unwrap().contains(told));
+    // With more threads, the host waits again.
+    host.bitcoind().restart(|_| std::fs::write(conf.path(), "rpcthreads=4\n").unwrap());
+    wait_until("the host waits at the node again", || source(&host) == "wait");
 }
 
 /// A proxy between the node's publisher and the host: it drops messages, delays some until the next one, and closes connections.

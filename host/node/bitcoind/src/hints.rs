@@ -32,6 +32,8 @@ const WAIT_MILLISECONDS: u64 = 10_000;
 const TRIAL_MILLISECONDS: u64 = 1_000;
 /// How often the host checks during the first long poll whether the node has another free thread.
 const TRIAL_LOOK: Duration = Duration::from_millis(20);
+/// How long after a trial that found no free thread the host tries again, unless the node restarts earlier.
+const TRY_AGAIN_AFTER: Duration = Duration::from_secs(3600);
 
 /// If no notification comes for this long, the host polls as without ZMQ, and subscribes again.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -160,11 +162,17 @@ fn replace(source: &Mutex<HintSource>, former: HintSource, next: HintSource) {
 }
 
 /// Long-polls the node for blocks while it sends no ZMQ notifications, which occupies one of the node's threads.
-/// Returns if the node has no other thread; then the follower polls.
+/// While the node has no other thread, the follower polls.
 fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
     let mut leaves_thread = false;
+    // When a trial found no other thread, and when the node of that trial had started.
+    let mut without_thread: Option<(Instant, u64)> = None;
     while let Some(follower) = follower.upgrade().filter(|follower| !follower.is_stopping()) {
-        if *follower.source.lock() == HintSource::Zmq {
+        let is_same = |&(at, started): &(Instant, u64)| {
+            at.elapsed() < TRY_AGAIN_AFTER && follower.node_started().abs_diff(started) <= 1
+        };
+        let is_notified = *follower.source.lock() == HintSource::Zmq;
+        if is_notified || without_thread.as_ref().is_some_and(is_same) {
             drop(follower);
             thread::sleep(POLL_EVERY);
             continue;
@@ -176,9 +184,11 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
             }
             false => match try_wait(&follower.rpc) {
                 Ok(Some(false)) => {
-                    return tracing::warn!(
+                    without_thread = Some((Instant::now(), follower.node_started()));
+                    tracing::warn!(
                         "a long poll occupies the node's last thread (-rpcthreads): the host polls for blocks once a second"
                     );
+                    continue;
                 }
                 tried => tried.map(|left| leaves_thread = left == Some(true)),
             },

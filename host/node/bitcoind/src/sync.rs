@@ -258,6 +258,11 @@ impl Follower {
         }
     }
 
+    /// When the node started, in Unix seconds, give or take one; 0 if it has not reported its uptime.
+    pub fn node_started(&self) -> u64 {
+        self.started.lock().0
+    }
+
     /// Requests the node's version, since it may have been upgraded. Without an answer, the last known version stays.
     fn learn_release(&self) {
         match self.rpc.ask_within::<NetworkAnswer>(CATCH_UP_PATIENCE, "getnetworkinfo", &json!([])) {

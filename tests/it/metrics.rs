@@ -119,4 +119,15 @@ fn health_needs_no_credentials_on_the_rpc_port_and_fails_while_a_startup_wallet_
     std::fs::rename(folder.join("elsewhere"), folder.join("w")).unwrap();
     host.client().call("loadwallet", json!(["w"]));
     assert!(is_ready(&host));
+    // A call takes a lost wallet off the list.
+    std::fs::remove_dir_all(folder.join("w")).unwrap();
+    let host = host.restart();
+    let mut client = host.client();
+    for other in [json!(["w"]), json!(["w", true]), json!(["x", false])] {
+        assert_eq!(client.refused("unloadwallet", other.clone()).0, -18, "{other}");
+    }
+    assert!(!is_ready(&host));
+    let warning = "The wallet was not loaded. It is no longer on the list of wallets to load at the start.";
+    assert_eq!(client.call("unloadwallet", json!(["w", false])), json!({"warnings": [warning]}));
+    assert!(is_ready(&host) && is_ready(&host.restart()));
 }

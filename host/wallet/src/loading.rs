@@ -153,7 +153,8 @@ impl WalletManager {
     pub(super) fn load_all(&self, names: Vec<String>) {
         let failed = |name: &str, error: &ServiceError| {
             self.missing.lock().insert(name.to_owned());
-            tracing::error!(wallet = name, %error, "the wallet could not be loaded");
+            let remedy = "the wallet could not be loaded; unloadwallet, with its name and load_on_startup=false, takes it off the list";
+            tracing::error!(wallet = name, %error, "{remedy}");
         };
         let mut entered = Vec::new();
         for (at, name) in names.iter().enumerate() {
@@ -297,7 +298,7 @@ impl WalletManager {
     }
 
     pub fn unload(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
-        let wallet = self.follower.named(&name).ok_or(ErrorKind::WalletNotLoaded)?;
+        let Some(wallet) = self.follower.named(&name) else { return self.take_off_list(&name, load_on_startup) };
         let _reserved = self.reserve_name(&name)?;
         // Never released, so that no rescan can start during the unload.
         wallet.rescan_reserve()?;
@@ -312,6 +313,19 @@ impl WalletManager {
             self.shared.wake_backups();
         }
         Ok(self.set_load_on_startup(&name, load_on_startup).into_iter().collect())
+    }
+
+    /// Takes a wallet that could not be loaded at the start off the load list, if the call asks for that. Returns a warning.
+    fn take_off_list(&self, name: &str, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
+        let _reserved = self.reserve_name(name)?;
+        if load_on_startup != Some(false) || !self.missing.lock().contains(name) {
+            return Err(ErrorKind::WalletNotLoaded.into());
+        }
+        if let Some(failure) = self.set_load_on_startup(name, load_on_startup) {
+            return Err(ServiceError::new(ErrorKind::Storage, failure));
+        }
+        self.missing.lock().remove(name);
+        Ok(vec!["The wallet was not loaded. It is no longer on the list of wallets to load at the start.".to_owned()])
     }
 
     /// Waits until the wallet's previous LMDB environment is closed.

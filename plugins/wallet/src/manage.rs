@@ -143,7 +143,8 @@ impl WalletPlugin {
     }
 
     /// Unloads the wallet that the request's path or the argument names; its file stays. If both name a wallet, the
-    /// names must be equal.
+    /// names must be equal. With `load_on_startup` false, a wallet that the host could not load at its start may be named: the
+    /// host then only takes it off the list of wallets to load.
     ///
     /// * `wallet_name` (default: the wallet of the path, or the only loaded wallet) - The wallet's name.
     /// * `load_on_startup` (default: null) - Whether the host loads the wallet at every start; null keeps the

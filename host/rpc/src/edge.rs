@@ -82,9 +82,9 @@ impl<S: RpcService> Edge<S> {
     }
 
     fn health(&self, head: &Parts) -> Option<Reply> {
-        let path = head.uri.path_and_query().filter(|_| head.uri.authority().is_none())?;
+        let path = Some(head.uri.path()).filter(|_| head.uri.authority().is_none())?;
         let is_ready = || self.options.readiness.as_ref().is_some_and(|is_ready| is_ready());
-        let status = health(&head.method, path.as_str(), is_ready)?;
+        let status = health(&head.method, path, is_ready)?;
         let mut response = reply::empty(status);
         if status == StatusCode::METHOD_NOT_ALLOWED {
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));

@@ -15,7 +15,7 @@ use outrigger_base::client_files::{ClientFileError, Folders, UNFINISHED};
 use outrigger_disk::StoreError;
 use outrigger_disk::pages::{DataFile, Fault};
 
-/// bitcoind's message for every failed backup. The system's reason, if any, is appended.
+/// bitcoind's message for every failed backup. The system's reason, or the configuration's, is appended, if any.
 const FAILED: &str = "Error: Wallet backup failed!";
 
 /// Tables that wallets of all versions have.
@@ -54,6 +54,9 @@ impl Wallet {
                     if reason.raw_os_error().is_some() =>
                 {
                     format!("{FAILED} {reason}")
+                }
+                WalletError::ClientFile(reason @ ClientFileError::NotAllowed) => {
+                    format!("{FAILED} The file cannot be written: {reason}")
                 }
                 _ => FAILED.to_owned(),
             };

@@ -43,6 +43,9 @@ impl Wallet {
                 WalletError::ClientFile(
                     ClientFileError::OtherFile | ClientFileError::NotAFile | ClientFileError::NoName,
                 ) => format!("Error: Export destination '{shown}' already exists"),
+                WalletError::ClientFile(reason @ ClientFileError::NotAllowed) => {
+                    format!("Error: Could not create file '{shown}': {reason}")
+                }
                 WalletError::ClientFile(_) => format!("Error: Could not create file '{shown}'"),
                 other => return other.into(),
             };

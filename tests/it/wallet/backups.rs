@@ -9,6 +9,10 @@ use crate::users::{ALICE, with_user};
 /// bitcoind's error for every failed backup.
 const FAILED: &str = "Error: Wallet backup failed!";
 
+/// Why a file outside the folders of a user or a plugin is refused.
+const OUTSIDE: &str =
+    "it is outside the folders that the configuration allows the user (rpc.users.folders) or the plugin (reach)";
+
 #[test]
 fn backupwallet_and_restorewallet_overwrite_no_file_and_keep_users_to_their_folders() {
     let outside = tempfile::tempdir().unwrap();
@@ -52,20 +56,24 @@ fn check_folders(host: &Host, mut alice: Client, outside: &Path, allowed: &Path)
     std::fs::create_dir(&other).unwrap();
     std::fs::write(&notes, "notes").unwrap();
     // The error does not reveal whether the file exists.
-    for file in [&notes, &outside.join("none"), &host.network_folder().join(".cookie")] {
-        let message = format!("Error: Could not create file '{}'", file.display());
+    let reason = format!(": {OUTSIDE}");
+    for (file, reason) in
+        [(&notes, &*reason), (&outside.join("none"), &*reason), (&host.network_folder().join(".cookie"), "")]
+    {
+        let message = format!("Error: Could not create file '{}'{reason}", file.display());
         assert_eq!(alice.refused("exportwatchonlywallet", json!([file])), (-4, message));
     }
     alice.call("exportwatchonlywallet", json!([allowed.join("watching")]));
     assert_eq!(std::fs::read(&notes).unwrap(), b"notes");
-    assert_eq!(alice.refused("backupwallet", json!([other.join("b")])), (-4, FAILED.into()));
+    let refused = format!("{FAILED} The file cannot be written: {OUTSIDE}");
+    assert_eq!(alice.refused("backupwallet", json!([other.join("b")])), (-4, refused));
     alice.call("backupwallet", json!([allowed.join("b")]));
     host.client().wallet("hot").call("backupwallet", json!([other.join("b")]));
     alice.call("unloadwallet", json!(["hot"]));
     std::fs::remove_dir_all(host.network_folder().join("wallets/hot")).unwrap();
     let (code, message) = alice.refused("restorewallet", json!(["hot", other.join("b")]));
     assert_eq!(code, -4, "{message}");
-    assert!(message.starts_with("The backup file cannot be read: it is outside the folders"), "{message}");
+    assert_eq!(message, format!("The backup file cannot be read: {OUTSIDE}"));
     assert_eq!(alice.refused("restorewallet", json!(["hot", allowed.join("none")])).0, -8);
     assert_eq!(alice.call("restorewallet", json!(["hot", allowed.join("b")]))["name"], json!("hot"));
 }

@@ -381,11 +381,10 @@ pub fn configuration(node: &Bitcoind) -> String {
     })
 }
 
-/// The binary, in a shell with `ulimit` if the options have limits. SIGXFSZ is ignored, because a full disk sends no signal
-/// either.
+/// The binary, in a shell with `ulimit` if the options have limits.
 fn program(options: &HostOptions) -> Command {
     // The shell counts in blocks of 512 bytes.
-    let size = options.file_limit.map(|limit| format!("trap '' XFSZ; ulimit -f {}; ", limit / 512));
+    let size = options.file_limit.map(|limit| format!("ulimit -f {}; ", limit / 512));
     let files = options.open_files.map(|limit| format!("ulimit -n {limit}; "));
     let others = options.limits.iter().map(|limit| format!("ulimit {limit}; "));
     let limits: String = [size, files].into_iter().flatten().chain(others).collect();

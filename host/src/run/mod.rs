@@ -103,16 +103,17 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
     let set_log = init_log(&loaded)?;
     check_limits(Some(&loaded.config))?;
     memory::give_back_large_blocks();
-    let users = users(&loaded, &parts::sources(args))?;
-    let folder = data_folder(&loaded);
-    // The lock is held while the host runs: two hosts must not share a data directory.
-    let _lock = lock_folder(&folder).map_err(|error| datadir_error(&loaded, args, &error.to_string()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(FRONT_THREADS)
         .thread_stack_size(STACK_BYTES)
         .enable_all()
         .build()
         .map_err(no_threads)?;
+    runtime.block_on(async { survive_large_files() })?;
+    let users = users(&loaded, &parts::sources(args))?;
+    let folder = data_folder(&loaded);
+    // The lock is held while the host runs: two hosts must not share a data directory.
+    let _lock = lock_folder(&folder).map_err(|error| datadir_error(&loaded, args, &error.to_string()))?;
     let network = NetworkThreads::start(network_threads()).map_err(no_threads)?;
     let frame = Frame::default();
     let parts =
@@ -360,6 +361,13 @@ fn connections(allowed: usize, files: Option<u64>) -> usize {
         );
     }
     allowed.min(room)
+}
+
+/// Makes a write beyond the limit on the size of files (`ulimit -f`) fail, as on a full disk. By default, its signal kills the process.
+fn survive_large_files() -> Result<(), RunError> {
+    // The handler stays when the stream of signals is dropped.
+    let handled = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
+    handled.map(drop).map_err(|error| RunError::Failed(format!("cannot handle SIGXFSZ: {error}")))
 }
 
 /// Registers signal handlers. Returns a future that completes at SIGTERM, SIGINT or a call of `stop`.

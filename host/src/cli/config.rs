@@ -22,7 +22,7 @@ pub fn run(ConfigCommand::Migrate { file }: &ConfigCommand) -> ExitCode {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"));
     match text.and_then(|text| migrate(&name, &text).map_err(|error| error.to_string())) {
-        Ok(migrated) => show(&migrated),
+        Ok(migrated) => show(migrated.strip_suffix('\n').unwrap_or(&migrated)),
         Err(error) => refused(&error, EXIT_BAD_CONFIGURATION),
     }
 }

@@ -1,105 +1,121 @@
 //! Settings of earlier versions: their refusal with advice, and the migration of a file.
 
-use outrigger_plugins::grants::{OF_WALLETS, SIGNER, WALLET_KEYS};
+use std::ops::Range;
+
+use outrigger_plugins::grants::{OF_WALLETS, RPC, SIGNER, WALLET_KEYS};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use super::{ConfigError, parse};
 
-/// The former service of wallets, as a configuration writes it.
-const WALLET: &str = "\"wallet/1\"";
+/// The former services.
+const WALLET: &str = "wallet/1";
+const NODE_RPC: &str = "node-rpc/1";
 
 /// Each former setting, and the advice.
-const FORMER: [(&str, &str); 2] = [
+const FORMER: [(&str, &str); 3] = [
     ("plugin_defaults.transport", "isolated plugins always use sockets; delete the line"),
     ("plugins.core", "a plugin with sandbox = \"none\" keeps the host's core limit; delete the line"),
+    ("wallet.map_gib", "a wallet's map grows with its file; delete the line"),
 ];
+
+/// The replacement of a part of a text.
+type Edit = (Range<usize>, String);
 
 /// The refusal of a former setting.
 pub(super) fn refusal(key: &str) -> Option<String> {
-    advice(key).map(|advice| format!("this setting was removed: {advice}"))
+    let advice = FORMER.into_iter().find(|(former, _)| *former == key).map(|(_, advice)| advice);
+    advice.map(|advice| format!("this setting was removed: {advice}"))
 }
 
-fn advice(key: &str) -> Option<&'static str> {
-    FORMER.into_iter().find(|(former, _)| *former == key).map(|(_, advice)| advice)
+/// The former setting at a position of a configuration.
+pub(super) fn setting_at(text: &str, position: usize) -> Option<&'static str> {
+    let table = DeTable::parse(text).ok()?;
+    settings(table.get_ref()).into_iter().find(|(_, _, place)| place.contains(&position)).map(|(key, ..)| key)
 }
 
-/// Replaces each former setting in a configuration by a comment with the advice.
+/// Replaces each former setting in a configuration by a comment with the advice, and each grant of a former service by its successors.
 ///
 /// # Errors
 /// The text has other errors.
 pub fn migrate(name: &str, text: &str) -> Result<String, ConfigError> {
-    let text = with_wallet_services(text).replace("\"node-rpc/1\"", "\"rpc/1\"");
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    loop {
-        let error = match parse(name, &lines.join("\n")) {
-            Ok(_) => return Ok(lines.join("\n")),
-            Err(error) => error,
-        };
-        let line = error.line.and_then(|line| lines.get_mut(line - 1));
-        match (error.key.as_deref().and_then(|key| Some((key, advice(key)?))), line) {
-            (Some((key, advice)), Some(line)) => *line = format!("# {key}: {advice}"),
-            _ => return Err(error),
+    let mut migrated = text.to_owned();
+    // `parse` tells the errors of a text that is not TOML.
+    if let Ok(table) = DeTable::parse(text) {
+        let settings = settings(table.get_ref()).into_iter();
+        let mut edits: Vec<Edit> =
+            settings.flat_map(|(key, advice, place)| without(text, place, &format!("# {key}: {advice}"))).collect();
+        for plugin in tables(table.get_ref().get("plugins")) {
+            let grants = plugin.get("grants").and_then(|grants| grants.get_ref().as_array());
+            edits.extend(grants.into_iter().flat_map(|grants| with_successors(text, grants)));
         }
+        edits.sort_by_key(|(place, _)| place.start);
+        edits.into_iter().rev().for_each(|(place, replacement)| migrated.replace_range(place, &replacement));
+    }
+    parse(name, &migrated).map(|_| migrated)
+}
+
+/// The former settings of a configuration, each with its advice and the place of its key and value.
+fn settings(table: &DeTable<'_>) -> Vec<(&'static str, &'static str, Range<usize>)> {
+    let found = FORMER.iter().flat_map(|&(path, advice)| {
+        let (section, key) = path.split_once('.').unwrap_or_default();
+        let found = tables(table.get(section)).into_iter().filter_map(move |table| table.get_key_value(key));
+        found.map(move |(key, value)| (path, advice, key.span().start..value.span().end))
+    });
+    found.collect()
+}
+
+/// A table, or the tables of an array.
+fn tables<'a, 'i>(value: Option<&'a Spanned<DeValue<'i>>>) -> Vec<&'a DeTable<'i>> {
+    match value.map(Spanned::get_ref) {
+        Some(DeValue::Table(table)) => vec![table],
+        Some(DeValue::Array(array)) => array.iter().filter_map(|value| value.get_ref().as_table()).collect(),
+        _ => Vec::new(),
     }
 }
 
-/// Replaces each grant of the former service of wallets by grants of its successors. The grant is a string, or a table with `service`
-/// as its first key; the host refuses any other spelling. `signer/1` used to bound the private keys, so the wallets of that grant also
-/// bound `wallet-keys/1`. A former grant with a list of wallets gets no `wallet-keys/1`.
-fn with_wallet_services(text: &str) -> String {
-    let mut done = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(WALLET) {
-        let before = rest[..at].trim_end();
-        let is_comment = rest[..at].rsplit('\n').next().is_some_and(|line| line.contains('#'));
-        let is_table = before.ends_with('=');
-        let (from, to) = match (rest[..at].rfind('{'), rest[at..].find('}')) {
-            (Some(open), Some(close)) if is_table => (open, at + close + 1),
-            _ => (at, at + WALLET.len()),
-        };
-        let grant = &rest[from..to];
-        if is_comment || is_table && !grant.starts_with("{ service = ") {
-            done += &rest[..to];
-            rest = &rest[to..];
-            continue;
-        }
-        let array = rest[..at].rfind("grants").map(|begin| &rest[begin..]);
-        let keys = array.filter(|_| !is_table).and_then(grant_of_keys);
-        let services = OF_WALLETS.iter().filter(|service| ![SIGNER, WALLET_KEYS].contains(service));
-        let grants = services.map(|service| grant.replace(WALLET, &format!("\"{service}\""))).chain(keys);
-        done += &rest[..from];
-        done += &grants.collect::<Vec<_>>().join(", ");
-        rest = &rest[to..];
+/// Replaces a setting by a comment. In an inline table, the comment stands on the line above, and the comma goes too.
+fn without(text: &str, place: Range<usize>, comment: &str) -> Vec<Edit> {
+    let (before, after) = (&text[..place.start], &text[place.end..]);
+    let line = before.rfind('\n').map_or(0, |end| end + 1);
+    if !before[line..].contains('{') {
+        let indent = before[line..].len() - before[line..].trim_start().len();
+        return vec![(line + indent..place.end, comment.to_owned())];
     }
-    done + rest
+    let place = match (after.trim_start().strip_prefix(','), before.trim_end().strip_suffix(',')) {
+        (Some(rest), _) => place.start..text.len() - rest.trim_start().len(),
+        (None, Some(rest)) => rest.len()..place.end,
+        (None, None) => place,
+    };
+    let line_end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    vec![(line..line, format!("{comment}{line_end}")), (place, String::new())]
 }
 
-/// A grant of `wallet-keys/1` for the wallets of the `signer/1` grant in this array; `None` if the array has no such grant.
-fn grant_of_keys(array: &str) -> Option<String> {
-    let signer = format!("\"{SIGNER}\"");
-    let end = end_of_array(array)?;
-    let (before, after) = array.get(..end)?.split_once(&signer)?;
-    if before.rsplit('\n').next().is_some_and(|line| line.contains('#')) {
-        return None;
-    }
-    if !before.trim_end().ends_with('=') {
-        return Some(format!("\"{WALLET_KEYS}\""));
-    }
-    let wallets = after.split('}').next()?.split_once("wallets = ")?.1.trim();
-    Some(format!("{{ service = \"{WALLET_KEYS}\", wallets = {wallets} }}"))
-}
-
-/// The length of a text up to the end of its first array.
-fn end_of_array(text: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            b'[' => depth += 1,
-            b']' if depth == 1 => return Some(at + 1),
-            b']' => depth = depth.saturating_sub(1),
-            _ => {}
+/// Replaces the grants of former services. `signer/1` used to bound the private keys, so the wallets of that grant also bound
+/// `wallet-keys/1`. A former grant with a list of wallets gets no `wallet-keys/1`.
+fn with_successors(text: &str, grants: &[Spanned<DeValue<'_>>]) -> Vec<Edit> {
+    // A grant is a string, or a table.
+    let named = |grant: &Spanned<DeValue<'_>>| {
+        let service = grant.get_ref().get("service").unwrap_or(grant);
+        Some((service.get_ref().as_str()?.to_owned(), service.span()))
+    };
+    // A grant's text, with another service.
+    let of = |grant: &Spanned<DeValue<'_>>, service: &str| {
+        let (whole, name) = (grant.span(), named(grant).map_or(grant.span(), |(_, place)| place));
+        format!("{}\"{service}\"{}", &text[whole.start..name.start], &text[name.end..whole.end])
+    };
+    let is_of = |grant: &Spanned<DeValue<'_>>, service: &str| named(grant).is_some_and(|(name, _)| name == service);
+    let signer = grants.iter().find(|grant| is_of(grant, SIGNER));
+    let edits = grants.iter().filter_map(|grant| {
+        if is_of(grant, NODE_RPC) {
+            return Some((grant.span(), of(grant, RPC)));
         }
-    }
-    None
+        let successors = OF_WALLETS.iter().filter(|service| ![SIGNER, WALLET_KEYS].contains(service));
+        let keys = signer.filter(|_| grant.get_ref().is_str()).map(|signer| of(signer, WALLET_KEYS));
+        let successors: Vec<String> = successors.map(|service| of(grant, service)).chain(keys).collect();
+        is_of(grant, WALLET).then(|| (grant.span(), successors.join(", ")))
+    });
+    edits.collect()
 }
 
 #[cfg(test)]
@@ -119,10 +135,13 @@ mod tests {
         let listed =
             "{ service = \"wallet-keys/1\", wallets = [\"hot\"] }, { service = \"signer/1\", wallets = [\"hot\"] }]";
         assert!(hot.ends_with(&format!("[{five}, {listed}")), "{hot}");
-        // Left to the operator: other spellings, and comments.
-        let left =
-            "[\n  # \"wallet/1\" and \"signer/1\"\n  { wallets = [\"hot\"], service = \"wallet/1\" }, \"log/1\"]";
-        assert!(migrated(left).ends_with(left), "{}", migrated(left));
+        // Other spellings, and comments, which stay.
+        let spelled = migrated(
+            "[\r\n  # \"wallet/1\" and \"signer/1\"\r\n  { wallets = ['hot'], service = 'wallet/1' }, 'node-rpc/1']\r\n",
+        );
+        let comment =
+            "[\r\n  # \"wallet/1\" and \"signer/1\"\r\n  { wallets = ['hot'], service = \"wallet-read/1\" }, {";
+        assert!(spelled.contains(comment) && spelled.ends_with(" }, \"rpc/1\"]\r\n"), "{spelled}");
         let after = migrated("[ # \"wallet/1\"\n \"wallet/1\"]\n[[plugins]]\nfile = \"b.so\"\ngrants = [\"signer/1\"]");
         assert!(!after.contains("wallet-keys"), "{after}");
         let calls = migrated("[{ service = \"node-rpc/1\", methods = [\"getblock\"] }]");
@@ -144,11 +163,20 @@ mod tests {
         let migrated = migrate("FILE", text).unwrap();
         assert!(
             migrated.starts_with("[plugin_defaults]\n# plugin_defaults.transport: ")
-                && migrated.ends_with("isolated = \"all\"")
+                && migrated.ends_with("isolated = \"all\"\n")
         );
         assert!(parse("FILE", &migrated).is_ok());
         let migrated = migrate("FILE", "[[plugins]]\nfile = \"a.so\"\ncore = true\n").unwrap();
         assert!(migrated.starts_with("[[plugins]]\nfile = \"a.so\"\n# plugins.core: "), "{migrated}");
         assert!(migrate("FILE", "[plugin_defaults]\nisolate = 1\n").is_err());
+        let inline = "plugin_defaults = { transport = \"socket\", isolated = \"all\" }\r\nwallet = { keypool = 5, map_gib = 4 }\r\n";
+        let error = parse("FILE", inline).unwrap_err().to_string();
+        assert!(error.starts_with("FILE:1: plugin_defaults.transport: this setting was removed: "), "{error}");
+        let migrated = migrate("FILE", inline).unwrap();
+        let lines: Vec<&str> = migrated.split("\r\n").collect();
+        assert_eq!((lines[1], lines[3]), ("plugin_defaults = { isolated = \"all\" }", "wallet = { keypool = 5 }"));
+        assert!(lines[0].starts_with("# plugin_defaults.transport: ") && lines[2].starts_with("# wallet.map_gib: "));
+        let dotted = migrate("FILE", "wallet.map_gib = 4 # large\nwallet.keypool = 5\n").unwrap();
+        assert!(dotted.ends_with("; delete the line # large\nwallet.keypool = 5\n"), "{dotted}");
     }
 }

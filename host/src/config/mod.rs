@@ -186,8 +186,10 @@ fn parse(name: &str, text: &str) -> Result<Config, ConfigError> {
             (Some(section), Some(key)) => Some(format!("{section}.{key}")),
             (section, key) => key.or(section).map(str::to_owned),
         };
-        let former = key.as_deref().and_then(former::refusal);
-        let reason = former.unwrap_or_else(|| words::in_words(error.message().trim_end()));
+        let former = error.span().and_then(|span| former::setting_at(text, span.start));
+        let key = former.map(str::to_owned).or(key);
+        let refusal = former.and_then(former::refusal);
+        let reason = refusal.unwrap_or_else(|| words::in_words(error.message().trim_end()));
         ConfigError { file: name.to_owned(), line, key, reason }
     })
 }

@@ -307,10 +307,10 @@ impl<P: Plugin> TestPlugin<P> {
         *lock(&self.answers.patience) = Some(questions);
     }
 
-    /// Begins a call with a JSON array of arguments. The plugin may answer it later.
+    /// Begins a call with a JSON array of arguments, or an object of those that a wrapper gets by name. The plugin may answer it later.
     ///
     /// # Panics
-    /// The manifest does not list the method, or the arguments are not an array.
+    /// The manifest does not list the method, or the arguments are neither an array nor an object.
     pub fn begin(&self, method: &str, arguments: Value) -> PendingCall {
         self.begin_for(None, method, arguments)
     }
@@ -324,13 +324,17 @@ impl<P: Plugin> TestPlugin<P> {
         if spec.is_none() && self.manifest.wrapper.is_none() && self.manifest.provides.is_empty() {
             panic!("the manifest lists no method '{method}'")
         }
-        let Value::Array(arguments) = arguments else { panic!("the arguments must be an array") };
+        let (params, named) = match arguments {
+            Value::Array(params) => (Params(params), None),
+            Value::Object(named) => (Params::default(), Some(named)),
+            _ => panic!("the arguments must be an array or an object"),
+        };
         let token = self.next.fetch_add(1, Ordering::Relaxed);
-        let (params, scope, deadline) = (Params(arguments), Scope(token), None);
+        let (scope, deadline) = (Scope(token), None);
         let word = self.word.load(Ordering::Relaxed);
         let rules = Rules::of_call(word);
         let (host, replies, given) = (&self.host, &*self.answers, params.0.len());
-        let call = Call { method, params, named: None, host, scope, deadline, rules, given, token, replies };
+        let call = Call { method, params, named, host, scope, deadline, rules, given, token, replies };
         let _scope = self.scopes.open(token, wallet, spec.is_some_and(|spec| spec.needs_tip));
         self.plugin.call(call, Reply::new(token, self.answers.clone()));
         PendingCall { token, answers: self.answers.clone() }

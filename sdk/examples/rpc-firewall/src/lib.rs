@@ -110,7 +110,11 @@ impl RpcFirewall {
         if !rule.lists(call.method) {
             return Err(RpcError::misc("The firewall does not allow this method"));
         }
-        let length = serde_json::to_vec(&call.params.0).map_or(0, |params| params.len());
+        let length = match &call.named {
+            Some(named) => json!(named),
+            None => json!(call.params.0),
+        };
+        let length = length.to_string().len();
         if rule.max_param_bytes.is_some_and(|most| length > most) {
             return Err(RpcError::invalid_parameter("The firewall does not allow parameters of this length"));
         }
@@ -139,10 +143,13 @@ fn get_block(call: &Call<'_>) -> Result<Vec<u8>, RpcError> {
     if !answer.as_ref().is_err_and(is_pruned) {
         return answer;
     }
+    // The parameters of a method that only the node knows may come by name.
+    let named = call.named.as_ref().and_then(|named| named.get("blockhash").or_else(|| named.get("args")?.get(0)));
+    let block = named.unwrap_or_else(|| call.params.get(0));
     let peers = call.host.call(call.scope, "getpeerinfo", &json!([]), As::Plugin)?;
     for peer in peers.as_array().into_iter().flatten() {
         // If a peer cannot provide the block, the next peer is asked.
-        let asked = json!([call.params.get(0), peer["id"]]);
+        let asked = json!([block, peer["id"]]);
         let _ = call.host.call(call.scope, "getblockfrompeer", &asked, As::Plugin);
         for _ in 0..TRIES {
             answer = call.next(None);
@@ -177,6 +184,10 @@ mod tests {
             refused("getblockhash", json!(["x".repeat(20)])),
             "The firewall does not allow parameters of this length"
         );
+        assert_eq!(
+            refused("getblockhash", json!({"height": "x".repeat(20)})),
+            "The firewall does not allow parameters of this length"
+        );
         plugin.begin("getblockcount", json!([]));
         plugin.begin("getblockcount", json!([]));
         assert_eq!(refused("getblockcount", json!([])), "The firewall does not allow so many calls a minute");
@@ -194,5 +205,15 @@ mod tests {
         assert_eq!(plugin.call("getblock", json!(["ab"])).unwrap_err().message, "Block not available (pruned data)");
         let asked: Vec<String> = host.rpc.asked().into_iter().map(|(method, _)| method).collect();
         assert_eq!(asked, ["next", "next", "getpeerinfo"]);
+        let plugin: TestPlugin<RpcFirewall> = host.start(json!({}));
+        plugin.want_answers_for(0);
+        for (id, arguments) in
+            [json!(["ab"]), json!({"blockhash": "ab"}), json!({"args": ["ab"]})].into_iter().enumerate()
+        {
+            host.rpc.answer("getpeerinfo", Ok(json!([{"id": id}])));
+            plugin.call("getblock", arguments).unwrap_err();
+            let asked = host.rpc.asked().into_iter().rfind(|(method, _)| method == "getblockfrompeer");
+            assert_eq!(asked.unwrap().1, json!(["ab", id]).to_string());
+        }
     }
 }

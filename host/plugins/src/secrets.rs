@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use outrigger_sdk::manifest::{Manifest, OptionType};
@@ -9,6 +10,9 @@ use serde_json::{Map, Value};
 
 /// The largest secret, in bytes.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;
+
+/// The permissions of users who are neither the owner nor in the group.
+const OTHERS: u32 = 0o007;
 
 /// Replaces the file or variable name of each secret option by the secret. A line break at the end of a file is not part of the secret.
 ///
@@ -47,11 +51,20 @@ fn read(option: &str, place: &Value) -> Result<String, String> {
 
 fn read_file(file: &Path) -> io::Result<String> {
     let mut text = String::new();
-    File::open(file)?.take(MAX_SECRET_BYTES + 1).read_to_string(&mut text)?;
+    let opened = File::open(file)?;
+    let mode = opened.metadata()?.mode();
+    if mode & OTHERS != 0 {
+        let mode = format!("{:04o}", mode & 0o7777);
+        tracing::warn!(file = %file.display(), mode, "the file of a secret is open to all users; `chmod o-rwx` it");
+    }
+    opened.take(MAX_SECRET_BYTES + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_SECRET_BYTES {
         return Err(io::Error::other(format!("it has more than {MAX_SECRET_BYTES} bytes")));
     }
     text.truncate(text.strip_suffix('\n').map_or(text.len(), |line| line.trim_end_matches('\r').len()));
+    if text.is_empty() {
+        return Err(io::Error::other("it is empty"));
+    }
     Ok(text)
 }
 
@@ -80,6 +93,8 @@ mod tests {
 
         std::fs::write(&file, "x".repeat(MAX_SECRET_BYTES as usize + 1)).unwrap();
         assert!(revealed(json!({"file": file})).unwrap_err().ends_with("it has more than 65536 bytes"));
+        std::fs::write(&file, "\n").unwrap();
+        assert!(revealed(json!({"file": file})).unwrap_err().ends_with("it is empty"));
         let missing = folder.path().join("none");
         assert!(revealed(json!({"file": missing})).unwrap_err().contains("cannot be read from"));
         assert!(revealed(json!({"file": "pin"})).unwrap_err().ends_with("which is no absolute path"));

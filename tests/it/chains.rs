@@ -1,9 +1,10 @@
 //! Chains of calls: wrappers around methods of plugins, the host and the node, and plugins that call the next plugin of a route.
 
-use outrigger_tests::{Client, Host, HostOptions, NOBODY, built, plugin_section, wait_until};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, NOBODY, all_groups, built, plugin_section, wait_until};
 use serde_json::{Value, json};
 
 use crate::operator::logged_with;
+use crate::policies::{WALLET_ERROR, fund};
 use crate::users::ALICE;
 
 /// The section of the plugin `chained` with these options and grants.
@@ -249,16 +250,35 @@ fn an_observer_sees_finished_calls_and_is_in_no_chain() {
 
 #[test]
 fn a_host_without_third_parties_starts_the_bundled_groups_alone() {
-    let options = HostOptions::with_groups(
-        "[[plugins]]\nfile = \"/nonexistent.so\"\n[routes]\nwrap = [\"acme-firewall\"]\ngetblockcount = [\"acme\", \"chain\"]\n",
-    );
-    let check = |more: &[&str]| {
-        let mut command = std::process::Command::new(&built().binary);
-        command.args(["run", "--check", "--config"]).arg(options.config_file().path()).args(more).output().unwrap()
-    };
-    assert_eq!(check(&[]).status.code(), Some(2));
-    let output = check(&["--without-third-parties"]);
+    // A group by its path, a plugin of others, which judges and signs, and routes to a plugin that is not there.
+    let groups = all_groups().replace("file = \"chain\"", &format!("file = {:?}", built().library("outrigger_chain")));
+    let judge =
+        plugin_section("outrigger_judge", "grants = []\n[[wallet.policies]]\nplugin = \"judge\"\nwallets = [\"*\"]\n");
+    let more = "[[plugins]]\nfile = \"/nonexistent.so\"\n[routes]\nwrap = [\"acme-firewall\"]\ngetblockcount = [\"acme\", \"chain\"]\n";
+    let options = HostOptions::configured(&format!("{groups}\n{judge}{more}")).and(&["wallet.signer=judge"]);
+    let options = HostOptions { program: Some(built().binary.clone()), ..options };
+    assert_eq!(Host::check(&options).status.code(), Some(2));
+    let options = HostOptions { arguments: vec!["--without-third-parties"], ..options };
+    let output = Host::check(&options);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let folder = tempfile::tempdir().unwrap();
+    let log = Some(folder.path().join("log"));
+    let host = Host::start_with(HostOptions { log: log.clone(), ..options.clone() });
+    assert_eq!(host.client().call("getblockcount", json!([])), json!(0));
+    let mut wallet = host.new_wallet("w");
+    fund(&mut wallet, 1);
+    let (code, message) = wallet.refused("sendtoaddress", json!([ELSEWHERE, 1]));
+    assert!(code == WALLET_ERROR && message.contains("it does not run"), "{message}");
+    let log = std::fs::read_to_string(log.unwrap()).unwrap();
+    assert!(log.contains("wallet.policies.plugin: the plugin is left out"), "{log}");
+    // A library of others with the name of a group's is none of the installation's.
+    std::fs::copy(built().library("outrigger_gatekeeper"), folder.path().join("liboutrigger_history.so")).unwrap();
+    let config = "[[plugins]]\nfile = \"history\"\ngrants = [\"rpc/1\"]\n";
+    let foreign = HostOptions { plugin_dirs: vec![folder.path().to_owned()], ..HostOptions::configured(config) };
+    let plugins = |options: &HostOptions| String::from_utf8(Host::check(options).stdout).unwrap();
+    assert!(plugins(&foreign).contains("valid: 1 plugins"));
+    let foreign = HostOptions { arguments: options.arguments, ..foreign };
+    assert!(plugins(&foreign).contains("valid: 0 plugins"));
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub struct HostOptions {
     pub open_files: Option<u64>,
     /// Further limits, as arguments of the shell's `ulimit`.
     pub limits: Vec<&'static str>,
+    /// Further arguments of `run`.
+    pub arguments: Vec<&'static str>,
     /// Whether the configuration file sets the log level; otherwise it is `warn`.
     pub level_of_file: bool,
     /// Whether it starts in its data directory, with `.` as its path.
@@ -434,5 +436,6 @@ fn command(options: &HostOptions, datadir: &Path) -> Command {
     for folder in &options.plugin_dirs {
         command.arg("--plugin-dir").arg(folder);
     }
+    command.args(&options.arguments);
     command
 }

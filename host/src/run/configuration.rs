@@ -1,17 +1,20 @@
 //! Reads the configuration and applies the command line's changes.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bitcoin::Network;
 use outrigger_base::paths::absolute;
 use outrigger_bitcoind::{Rpc, chain_of, cookie_of, default_ports};
 use outrigger_plugins::Routes;
+use outrigger_plugins::file::candidates;
+use outrigger_plugins::linked::Sources;
 use outrigger_rpc::ListenAddress;
 use outrigger_upstream::{Endpoint, Login, Upstream};
 
 use super::RunArgs;
+use super::parts::{own_folders, sources};
 use crate::config::{BackendConfig, Config, ConfigError, FOR_BITCOIND, LoadedConfig};
 use crate::groups;
 
@@ -46,7 +49,7 @@ pub fn configuration(args: &RunArgs) -> Result<LoadedConfig, ConfigError> {
         loaded.set_network(network)?;
     }
     if args.without_third_parties {
-        leave_out_third_parties(&mut loaded.config);
+        leave_out_third_parties(&mut loaded.config, &sources(args));
     }
     check_addresses(&loaded)?;
     Ok(loaded)
@@ -76,15 +79,31 @@ fn check_addresses(loaded: &LoadedConfig) -> Result<(), ConfigError> {
     }
 }
 
-/// Disables all plugins except the bundled groups, and removes them from the routes. Their entries in `plugins` stay.
-fn leave_out_third_parties(config: &mut Config) {
+/// Disables all plugins except the bundled groups, and removes them from the routes. Their entries in `plugins` stay. A plugin is a
+/// bundled group if it has a group's id, and its code is the program's own or the group's library of the installation.
+fn leave_out_third_parties(config: &mut Config, sources: &Sources) {
+    let folders: Vec<_> = own_folders().collect();
+    let is_own = |id: &str, path: PathBuf| {
+        let path = path.canonicalize().ok();
+        path.is_some() && candidates(id, &folders).iter().any(|own| own.canonicalize().ok() == path)
+    };
+    let mut bundled = Vec::new();
     for plugin in &mut config.plugins {
-        plugin.enabled &= groups::is_bundled(&plugin.file);
+        let id = match sources.read(plugin) {
+            Ok(found) => {
+                Some(found.manifest().id.clone()).filter(|id| found.path().is_none_or(|path| is_own(id, path)))
+            }
+            // The start says why a group is missing.
+            Err(_) => Some(plugin.file.clone()),
+        };
+        let id = id.filter(|id| groups::is_bundled(id));
+        plugin.enabled &= id.is_some();
+        bundled.extend(id);
     }
     let Routes { chains, wrap } = &mut config.routes;
-    chains.values_mut().for_each(|plugins| plugins.retain(|id| groups::is_bundled(id)));
+    chains.values_mut().for_each(|plugins| plugins.retain(|id| bundled.contains(id)));
     chains.retain(|_, plugins| !plugins.is_empty());
-    wrap.retain(|wrap| groups::is_bundled(&wrap.plugin));
+    wrap.retain(|wrap| bundled.contains(&wrap.plugin));
 }
 
 /// The built-in configuration for a bitcoind, with the URL, the cookie and the network of this node.

@@ -1,6 +1,6 @@
 //! Assembles the host's parts, and stops them in order.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -203,7 +203,7 @@ impl Parts {
         .map_err(|error| failed("plugins")(error.into()))?;
         let configured = PluginsConfig { plugins: config.plugins.clone(), routes: config.routes.clone() };
         registry.start(configured).map_err(|error| plugin_error(loaded, &error))?;
-        check_providers(loaded, |plugin, service| registry.provider(plugin, service, "").is_some())?;
+        check_providers(loaded, args, |plugin, service| registry.provider(plugin, service, "").is_some())?;
         // Set once, only here.
         let _ = hub.wallets.set(manager.clone());
         let _ = hub.registry.set(registry.clone());
@@ -279,8 +279,13 @@ pub(super) fn plugin_error(loaded: &LoadedConfig, failure: &Failure) -> RunError
 }
 
 /// Checks that the plugins in `wallet.signer` and `wallet.policies` provide the services for these roles. `provides` takes a plugin's id
-/// and a service.
-pub(super) fn check_providers(loaded: &LoadedConfig, provides: impl Fn(&str, &str) -> bool) -> Result<(), RunError> {
+/// and a service. With `--without-third-parties` these plugins stay configured, but do not run: the host refuses the acts for which it
+/// would ask them, and the check warns.
+pub(super) fn check_providers(
+    loaded: &LoadedConfig,
+    args: &RunArgs,
+    provides: impl Fn(&str, &str) -> bool,
+) -> Result<(), RunError> {
     let wallet = &loaded.config.wallet;
     let is_of_node = |backend: &BackendConfig| backend.wallets == Wallets::Node;
     if let (Some(rule), true) = (wallet.policies.first(), loaded.config.backend.as_ref().is_some_and(is_of_node)) {
@@ -290,13 +295,14 @@ pub(super) fn check_providers(loaded: &LoadedConfig, provides: impl Fn(&str, &st
     let signer = wallet.signer.iter().map(|signer| ("wallet.signer", signer, KEYS_PROVIDER));
     let rules = wallet.policies.iter().filter(|rule| !rule.remove);
     let policies = rules.map(|rule| ("wallet.policies.plugin", &rule.plugin, POLICY));
-    match signer.chain(policies).find(|(_, plugin, service)| !provides(plugin, service)) {
-        Some((key, plugin, service)) => {
+    for (key, plugin, service) in signer.chain(policies).filter(|(_, plugin, service)| !provides(plugin, service)) {
+        if !args.without_third_parties {
             let reason = format!("no enabled plugin of this id provides {service}");
-            Err(loaded.error(key, plugin, reason).into())
+            return Err(loaded.error(key, plugin, reason).into());
         }
-        None => Ok(()),
+        tracing::warn!(plugin, "{key}: the plugin is left out, so the wallets that need it sign nothing");
     }
+    Ok(())
 }
 
 fn network(config: &Config) -> Result<Network, RunError> {
@@ -383,11 +389,15 @@ fn open_wallets(
     Ok(manager)
 }
 
-/// Where the host searches for plugins: in the given folders, the executable's folder, `../lib/outrigger` relative to that,
-/// and finally the program itself.
+/// Where the host searches for plugins: in the given folders, in [`own_folders`], and finally in the program itself.
 pub(super) fn sources(args: &RunArgs) -> Sources {
+    let folders = args.plugin_dir.iter().chain(&args.dev_dir).cloned().chain(own_folders()).collect();
+    Sources { folders, linked: args.linked, are_named: !args.plugin_dir.is_empty() }
+}
+
+/// The folders of the installation's libraries: the executable's folder, and `../lib/outrigger` relative to that.
+pub(super) fn own_folders() -> impl Iterator<Item = PathBuf> {
     let own = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned));
     let installed = own.as_deref().and_then(Path::parent).map(|top| top.join("lib/outrigger"));
-    let folders = args.plugin_dir.iter().chain(&args.dev_dir).cloned().chain(own).chain(installed).collect();
-    Sources { folders, linked: args.linked, are_named: !args.plugin_dir.is_empty() }
+    own.into_iter().chain(installed)
 }

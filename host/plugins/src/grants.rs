@@ -177,10 +177,19 @@ impl GrantError {
 /// The first mismatch.
 pub fn check(manifest: &Manifest, grants: &[Grant]) -> Result<(), GrantError> {
     let refused = |reason: String| Err(GrantError { plugin: manifest.id.clone(), reason });
+    let is_known = |service: &str| OWN_SERVICES.into_iter().chain(SERVICES).any(|name| name == service);
+    if let Some(service) = manifest.services.iter().find(|service| *service != HOST && !is_known(service)) {
+        let former = FORMER.iter().find(|(former, _)| former == service);
+        let remedy = former.map(|(_, now)| format!("; a later build of the plugin may use {now}")).unwrap_or_default();
+        return refused(format!(" needs the service {service}, which this host does not have{remedy}"));
+    }
     for (index, grant) in grants.iter().enumerate() {
         let service = grant.service.as_str();
-        if !OWN_SERVICES.into_iter().chain(SERVICES).any(|name| name == service) {
+        if !is_known(service) {
             return Err(GrantError::no_service(&manifest.id, service));
+        }
+        if grants.iter().skip(index + 1).any(|later| later.service == service) {
+            return refused(format!(": {service} is granted twice"));
         }
         let limits: [(_, _, &[&str], _); 2] = [
             ("wallets", &grant.wallets, &OF_WALLETS, "signer/1 and the services of wallets"),
@@ -198,9 +207,6 @@ pub fn check(manifest: &Manifest, grants: &[Grant]) -> Result<(), GrantError> {
         {
             let reason = format!(" calls the method {method}, which 'methods' of its grant {grant} does not list");
             return refused(reason);
-        }
-        if grants.iter().take(index).any(|earlier| earlier.service == service) {
-            return refused(format!(": {service} is granted twice"));
         }
     }
     let is_missing = |service: &&String| *service != HOST && !grants.iter().any(|grant| grant.service == **service);
@@ -240,6 +246,9 @@ mod tests {
             "{former}"
         );
         assert_eq!(refused("[\"signer/1\", \"signer/1\"]"), "plugin 'p': signer/1 is granted twice");
+        let calls =
+            refused("[\"signer/1\", \"rpc/1\", { service = \"rpc/1\", methods = [\"getblock\", \"getblockhash\"] }]");
+        assert_eq!(calls, "plugin 'p': rpc/1 is granted twice");
         let limited = refused("[\"signer/1\", { service = \"chain/1\", wallets = [] }]");
         assert_eq!(
             limited,
@@ -247,6 +256,18 @@ mod tests {
         );
         let limited = refused("[{ service = \"signer/1\", methods = [\"stop\"] }]");
         assert_eq!(limited, "plugin 'p': signer/1 cannot be granted for some methods; rpc/1 can");
+    }
+
+    #[test]
+    fn a_service_of_former_hosts_is_named_with_its_successors_granted_or_not() {
+        let manifest = br#"{"id": "p", "version": "1", "summary": "s", "methods": [], "services": ["wallet/1"]}"#;
+        let manifest = Manifest::parse(manifest).unwrap();
+        for grants in [vec![], vec![Grant::all("wallet/1")]] {
+            let refused = check(&manifest, &grants).unwrap_err().to_string();
+            let expected = "plugin 'p' needs the service wallet/1, which this host does not have; \
+                            a later build of the plugin may use wallet-read/1, ";
+            assert!(refused.starts_with(expected), "{refused}");
+        }
     }
 
     #[test]

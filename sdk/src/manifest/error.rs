@@ -8,13 +8,16 @@ use outrigger_values::text::printable;
 #[error("{0}")]
 pub struct ManifestError(pub(super) String);
 
+/// Members of former manifests, and their successors.
+const FORMER: [(&str, &str); 2] = [("node_methods", "calls"), ("quick", "inline")];
+
 impl From<serde_json::Error> for ManifestError {
     fn from(error: serde_json::Error) -> Self {
         let text = error.to_string();
-        Self(if text.starts_with("unknown field `node_methods`") {
-            "the manifest has a member 'node_methods', which is 'calls' now".to_owned()
-        } else {
-            format!("the manifest is not valid: {}", printable(&json_words(&text)))
+        let former = FORMER.iter().find(|(former, _)| text.starts_with(&format!("unknown field `{former}`")));
+        Self(match former {
+            Some((former, now)) => format!("the manifest has a member '{former}', which is '{now}' now"),
+            None => format!("the manifest is not valid: {}", printable(&json_words(&text))),
         })
     }
 }

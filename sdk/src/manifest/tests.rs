@@ -65,6 +65,8 @@ fn inconsistent_manifests_are_refused_by_name() {
         {"name": "a", "type": "string", "help": ""}, {"name": "b", "type": "string", "required": true, "help": ""}]}]);
     assert!(manifest(order).unwrap_err().to_string().contains("requires 'b' after an optional"));
     assert!(manifest(json!([{"name": "m"}])).unwrap_err().to_string().contains("category"));
+    let quick = manifest(json!([{"name": "m", "category": "c", "help": "", "quick": true}]));
+    assert_eq!(quick.unwrap_err().to_string(), "the manifest has a member 'quick', which is 'inline' now");
 }
 
 #[test]

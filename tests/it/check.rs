@@ -217,6 +217,14 @@ fn plugin_inspect_shows_a_plugin_without_running_it() {
     let asked =
         "\nservices\n  rpc/1: ask who comes next in the chain of a call, and call these methods: getblocktemplate\n";
     assert!(text.contains(asked) && text.contains("\nreach     nothing beyond its services\n"), "{text}");
+    for (library, line) in [
+        ("outrigger_judge", "timers    soon (every 1 s)"),
+        ("outrigger_address_index", "requires  of the node: the outputs that old blocks spend (prune=0)"),
+        ("outrigger_template_filter", "  rpc/1: ask who comes next in the chain of a call"),
+    ] {
+        let text = String::from_utf8(inspect(built().library(library)).stdout).unwrap();
+        assert!(text.lines().any(|one| one == line), "{text}");
+    }
     let text = String::from_utf8(inspect(built().library("outrigger_vault_signing")).stdout).unwrap();
     let reach = "\nreach\n  connect:unix:{socket}: may connect to the Unix socket /run/vault.sock. The daemon that has the keys.\n";
     assert!(text.contains(reach) && text.contains("\n  mempool/1 (it does without, too): read "), "{text}");

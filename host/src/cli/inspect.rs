@@ -5,7 +5,7 @@ use outrigger_plugins::file::{FileError, PluginFile};
 use outrigger_plugins::grants::{RPC, STORE};
 use outrigger_plugins::linked::LinkedPlugin;
 use outrigger_sandbox::Reach;
-use outrigger_sdk::manifest::{Manifest, ReachSpec};
+use outrigger_sdk::manifest::{Manifest, ReachSpec, Requires, TimerSpec};
 use outrigger_service::policy::POLICY;
 use outrigger_values::text::printable;
 use serde_json::Map;
@@ -30,7 +30,7 @@ const SERVICES: [(&str, &str); 15] = [
     ),
     ("wallet-keys/1", "read the private keys of the granted wallets"),
     ("signer/1", "sign any transaction and message with the private keys of the granted wallets"),
-    (RPC, "ask who comes next in the chain of a call, and call these methods"),
+    (RPC, "ask who comes next in the chain of a call"),
     (STORE, "keep keys and values in a file of its own, within `max_store_mib`"),
     ("metrics/1", "show metrics of its own on the host's page of metrics"),
     ("host/1", "ask for its own id, folder and limits, and for the network and the release"),
@@ -60,6 +60,7 @@ fn describe(manifest: &Manifest, header: &ManifestHeader, place: Vec<String>) ->
         "abi       {}.{}, runs on {}.{} and later",
         header.abi_major, header.abi_minor_built, header.abi_major, header.abi_minor_needed
     ));
+    lines.extend(requires(&manifest.requires));
     lines.extend(services(manifest));
     lines.extend(reach(manifest));
     if !manifest.events.is_empty() {
@@ -79,8 +80,11 @@ fn describe(manifest: &Manifest, header: &ManifestHeader, place: Vec<String>) ->
         });
     }
     if !manifest.timers.is_empty() {
-        let timers: Vec<&str> = manifest.timers.iter().map(|timer| timer.name.as_str()).collect();
-        lines.push(format!("timers    {}", timers.join(" ")));
+        let timers = manifest.timers.iter().map(|TimerSpec { name, every, at }| match (every, at) {
+            (Some(every), _) => format!("{name} (every {every} s)"),
+            (None, at) => format!("{name} (each day at {} UTC)", at.as_deref().unwrap_or_default()),
+        });
+        lines.push(format!("timers    {}", timers.collect::<Vec<_>>().join(", ")));
     }
     lines.push("methods".to_owned());
     lines.extend(manifest.methods.iter().map(|method| format!("  {}", method.usage())));
@@ -95,11 +99,28 @@ fn describe(manifest: &Manifest, header: &ManifestHeader, place: Vec<String>) ->
     lines.join("\n")
 }
 
+/// What the plugin requires of the node; `None` if nothing.
+fn requires(requires: &Requires) -> Option<String> {
+    let Requires { network, release, txindex, blockfilterindex, spent_outputs } = requires;
+    let needs = [
+        network.as_ref().map(|network| format!("the network {}", printable(network))),
+        release.map(|release| format!("Bitcoin Core {release} or later")),
+        txindex.then(|| "txindex=1".to_owned()),
+        blockfilterindex.then(|| "blockfilterindex=1".to_owned()),
+        spent_outputs.then(|| "the outputs that old blocks spend (prune=0)".to_owned()),
+    ];
+    let needs: Vec<String> = needs.into_iter().flatten().collect();
+    (!needs.is_empty()).then(|| format!("requires  of the node: {}", needs.join(", ")))
+}
+
 /// The services that the plugin requests, each with what it allows.
 fn services(manifest: &Manifest) -> Vec<String> {
     let line = |name: &String, may: &str| {
         let words = SERVICES.iter().find(|(known, _)| known == name).map(|(_, words)| *words);
-        let of = if name == RPC { format!(": {}", manifest.calls.join(" ")) } else { String::new() };
+        let of = match &*manifest.calls {
+            calls @ [_, ..] if name == RPC => format!(", and call these methods: {}", calls.join(" ")),
+            _ => String::new(),
+        };
         let words = words.unwrap_or("a service that this host does not have");
         format!("  {name}{may}: {words}{of}")
     };

@@ -1,10 +1,11 @@
 //! `outrigger plugin check` passes good plugins and names each kind of misbehaviour. `outrigger plugin inspect` shows a plugin.
 
-use outrigger_tests::{Host, HostOptions, built};
+use outrigger_tests::{Host, HostOptions, built, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn run(file: &Path, arguments: &[&str]) -> Output {
     Command::new(&built().binary).args(["plugin", "check"]).arg(file).args(arguments).output().unwrap()
@@ -96,6 +97,28 @@ fn plugin_check_parameters_names_wrong_calls_with_method_and_arguments() {
     for good in ["faultwho", "faultrelease", "faultlate", "faultevents", "faultquick", "faultlong", "faultnode"] {
         assert!(!findings.iter().any(|finding| finding.contains(good)), "{findings:#?}");
     }
+}
+
+#[test]
+fn plugin_check_ends_for_a_wrapper_that_ends_the_process_in_an_unknown_method() {
+    let report = report("outrigger_chained", &["--only", "parameters", "--option", "abort=[\"nosuchmethod\"]"]);
+    let finding = "nosuchmethod []: it ended the process with signal 6 (SIGABRT)";
+    assert_eq!(check(&report, "parameters")["findings"], json!([finding]), "{report:#}");
+}
+
+#[test]
+fn plugin_check_removes_its_folder_when_a_signal_ends_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut check = Command::new(&built().binary);
+    check.args(["plugin", "check"]).arg(built().library("outrigger_chain")).env("TMPDIR", folder.path());
+    let mut check = check.stdout(Stdio::null()).spawn().unwrap();
+    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let has_copy =
+        || entries(folder.path()).flat_map(|own| entries(&own)).any(|file| file.extension() == Some("so".as_ref()));
+    wait_until("the plugin's file is copied", has_copy);
+    kill_process(Pid::from_child(&check), Signal::TERM).unwrap();
+    assert_eq!(check.wait().unwrap().code(), Some(128 + 15));
+    assert_eq!(entries(folder.path()).next(), None);
 }
 
 #[test]

@@ -15,7 +15,6 @@ mod session;
 mod settings;
 mod supervisor;
 
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -101,33 +100,15 @@ impl Check {
     }
 }
 
-/// Checks a plugin and prints the summary or the JSON object by `show`. Fails if a check fails.
-pub fn check(args: &CheckArgs, show: impl FnOnce(&str) -> ExitCode) -> ExitCode {
-    let outcome = in_folder("check", |folder| run(args, folder));
-    match outcome {
-        Ok(report) => {
-            let printed = show(&if args.json { report.json() } else { report.summary() });
-            if report.passed() { printed } else { ExitCode::FAILURE }
-        }
-        Err(error) => {
-            eprintln!("outrigger: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// Calls `run` with a new temporary folder that only this user can access, since code is loaded from it.
+/// Checks a plugin and prints the summary or the JSON object by `show`. Fails if a check fails. `folder` is empty, and only this user can
+/// access it, since code is loaded from it.
 ///
 /// # Errors
-/// The error of `run`, or the folder cannot be created.
-pub fn in_folder<T>(purpose: &str, run: impl FnOnce(&Path) -> Result<T, String>) -> Result<T, String> {
-    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-    let folder = std::env::temp_dir().join(format!("outrigger-{purpose}-{}-{now:x}", std::process::id()));
-    std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let outcome = run(&folder);
-    // If this fails, a copy of the plugin's file remains in the system's temporary folder.
-    let _ = std::fs::remove_dir_all(&folder);
-    outcome
+/// A wrong argument.
+pub fn check(args: &CheckArgs, folder: &Path, show: impl FnOnce(&str) -> ExitCode) -> Result<ExitCode, String> {
+    let report = run(args, folder)?;
+    let printed = show(&if args.json { report.json() } else { report.summary() });
+    Ok(if report.passed() { printed } else { ExitCode::FAILURE })
 }
 
 fn run(args: &CheckArgs, folder: &Path) -> Result<Report, String> {

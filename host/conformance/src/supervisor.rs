@@ -74,9 +74,10 @@ pub fn run(job: &mut Job) -> Part {
                 break;
             }
         };
-        // Without a method to exclude, another attempt would end in the same way.
+        // Without a method to exclude, another attempt would end in the same way. A wrapper also fails in a method that is not listed.
         let [Step { method: Some(culprit), .. }] = steps.as_slice() else { break };
-        job.methods.retain(|method| method != culprit);
+        let Some(at) = job.methods.iter().position(|method| method == culprit) else { break };
+        job.methods.remove(at);
         part.without.push(culprit.clone());
         if job.methods.is_empty() && job.check.needs_methods() {
             break;

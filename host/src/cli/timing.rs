@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use outrigger_conformance::{Loaded, in_folder};
+use outrigger_conformance::Loaded;
 use outrigger_plugins::calls::Answer;
 use outrigger_plugins::file::PluginFile;
 use outrigger_plugins::instance::Instance;
@@ -12,6 +12,8 @@ use outrigger_plugins::lane::Lane;
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_values::text::printable;
 use serde_json::Map;
+
+use super::plugin::in_folder;
 
 /// The number of calls before the measurement.
 const WARM_UP: usize = 1_000;

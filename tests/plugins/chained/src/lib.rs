@@ -26,6 +26,9 @@ pub struct Options {
     /// Panics in these.
     #[option(default = [])]
     panic: Vec<String>,
+    /// Ends the process in these.
+    #[option(default = [])]
+    abort: Vec<String>,
     /// Passes these on with the parameters `[1]`.
     #[option(default = [])]
     change: Vec<String>,
@@ -101,6 +104,8 @@ impl Plugin for Chained {
             {
                 panic!("asked for");
             }
+        } else if is_in(&options.abort) {
+            std::process::abort();
         } else if is_in(&options.change) {
             reply.pass_on_with(&json!([1]));
         } else if is_in(&options.ask) {

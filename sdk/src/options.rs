@@ -1,6 +1,8 @@
 //! The options of a plugin's configuration as a struct.
 //!
 //! ```
+//! use std::collections::BTreeMap;
+//!
 //! use outrigger_sdk::options::PluginOptions;
 //! use outrigger_sdk::wire::Secret;
 //!
@@ -9,11 +11,15 @@
 //!     /// How long a block takes, in seconds.
 //!     #[option(default = 600)]
 //!     spacing_seconds: u64,
+//!     /// The most that each label may pay, in satoshi.
+//!     #[option(default = {})]
+//!     limits: BTreeMap<String, u64>,
 //!     /// The addresses that payments are allowed to; any without it.
 //!     allowed: Option<Vec<String>>,
 //!     /// The PIN of the device.
 //!     pin: Secret,
 //! }
+//! assert!(Options::MANIFEST.contains(r#""limits","type":"table","default":{}"#));
 //! ```
 //!
 //! The documentation comment of a field is the option's help. An option without a default must be set, unless it is an `Option`. The

@@ -113,7 +113,7 @@ fn each_call_of_a_plugin_is_counted_once_by_its_outcome() {
 fn faults_in_answers_and_forged_tokens_reach_no_client() {
     let host = start("");
     let mut client = host.client();
-    let no_json = (INTERNAL, "The plugin's answer is not JSON".to_owned());
+    let no_json = (INTERNAL, "The plugin's answer is not JSON on one line".to_owned());
     assert_eq!(client.refused("faultdrop", json!([])), (INTERNAL, "The plugin gave no answer".into()));
     assert_eq!(client.refused("faultgarbage", json!([])), no_json);
     assert_eq!(client.refused("faultnewline", json!([])), no_json);

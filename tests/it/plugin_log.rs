@@ -175,7 +175,7 @@ fn plugin_log_names_the_method_of_bad_second_and_late_answers() {
     client.refused("faultgarbage", json!([]));
     let bad = logged.line("the plugin's answer was refused");
     let told = (&bad["plugin"], &bad["method"], &bad["reason"]);
-    assert_eq!(told, (&json!("faulty"), &json!("faultgarbage"), &json!("The plugin's answer is not JSON")));
+    assert_eq!(told, (&json!("faulty"), &json!("faultgarbage"), &json!("The plugin's answer is not JSON on one line")));
     client.call("faulttwice", json!([]));
     let second = logged.line("a second answer was dropped: the call was answered before");
     assert_eq!((&second["plugin"], &second["method"]), (&json!("faulty"), &json!("faulttwice")));

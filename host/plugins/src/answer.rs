@@ -25,7 +25,7 @@ pub enum AnswerRules {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadAnswer {
     /// Not one JSON value on one line.
-    #[error("The plugin's answer is not JSON")]
+    #[error("The plugin's answer is not JSON on one line")]
     NotJson,
     #[error("The plugin's answer is too long: it has {len} bytes, and at most {most} are allowed (max_answer_bytes)")]
     TooLong { len: usize, most: usize },

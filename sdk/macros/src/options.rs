@@ -62,7 +62,7 @@ pub fn expand(item: TokenStream) -> Result<TokenStream> {
     })
 }
 
-/// Converts a default to JSON. It must be a literal, a negative number or a list of these.
+/// Converts a default to JSON. It must be a literal, a negative number, a list of these, or `{}`.
 fn json(default: &Expr) -> Result<String> {
     match default {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(crate::pieces::string(&text.value())),
@@ -74,6 +74,10 @@ fn json(default: &Expr) -> Result<String> {
             let items = array.elems.iter().map(json).collect::<Result<Vec<_>>>()?;
             Ok(format!("[{}]", items.join(",")))
         }
-        other => Err(Error::new_spanned(other, "the default must be a text, a number, true, false or a list of these")),
+        Expr::Block(block) if block.block.stmts.is_empty() => Ok("{}".to_owned()),
+        other => {
+            let reason = "the default must be a text, a number, true, false, a list of these or {}";
+            Err(Error::new_spanned(other, reason))
+        }
     }
 }

@@ -52,10 +52,10 @@ fn spending_guard_counts_signed_amounts_until_they_are_buried_and_the_hours_are_
     wallet.call("bumpfee", json!([txid]));
     assert!(reserved(&mut wallet) - first < 0.01);
     // Abandoning a payment releases nothing, since its signature still exists.
-    let mempool = wallet.call("getrawmempool", json!([]));
-    wallet.call("generateblock", json!([ELSEWHERE, []]));
-    assert_eq!(wallet.call("getrawmempool", json!([])), mempool);
+    let before = reserved(&mut wallet);
+    wallet.call("abandontransaction", json!([txid]));
     is_refused(&mut wallet, "sendtoaddress", json!([ELSEWHERE, 4]));
+    assert_eq!(reserved(&mut wallet), before);
     // A payment to the wallet itself costs only the fee.
     let own = wallet.call("getnewaddress", json!([]));
     wallet.call("sendtoaddress", json!([own, 40]));
@@ -79,8 +79,27 @@ fn spending_guard_counts_signed_amounts_until_they_are_buried_and_the_hours_are_
     wallet.call("generatetoaddress", json!([6, ELSEWHERE]));
     pass(&mut wallet, 1);
     is_refused(&mut wallet, "sendtoaddress", json!([ELSEWHERE, 4]));
-    pass(&mut wallet, 3);
+    // They count from the block that made the spend six deep, not from this refusal.
+    pass(&mut wallet, 1);
     wallet.call("sendtoaddress", json!([ELSEWHERE, 8]));
+    // A payment of another wallet ends as well.
+    let mut other = host.new_wallet("hot2");
+    fund(&mut other, 1);
+    pass(&mut wallet, 2);
+    // A signature for a coin of a payment that is then replaced ends with the replacement.
+    let own = wallet.call("getnewaddress", json!([]));
+    let parent = wallet.call("sendtoaddress", json!([own, 5]));
+    let coins = wallet.call("listunspent", json!([0, 0]));
+    let of_parent = |coin: &&Value| coin["txid"] == parent && coin["amount"] == 5.0;
+    let coin = coins.as_array().unwrap().iter().find(of_parent).unwrap();
+    let coin = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
+    let child = wallet.call("createrawtransaction", json!([coin, [{ELSEWHERE: 4.9}]]));
+    assert_eq!(wallet.call("signrawtransactionwithwallet", json!([child]))["complete"], json!(true));
+    is_refused(&mut other, "sendtoaddress", json!([ELSEWHERE, 8]));
+    wallet.call("bumpfee", json!([parent]));
+    wallet.call("generatetoaddress", json!([6, ELSEWHERE]));
+    pass(&mut wallet, 2);
+    other.call("sendtoaddress", json!([ELSEWHERE, 8]));
 }
 
 #[test]

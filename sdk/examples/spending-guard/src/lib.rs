@@ -16,13 +16,15 @@
 //! ```
 //!
 //! An amount counts against the limit from its signature until `hours` after a transaction that spends the same coins is six blocks
-//! deep. All guarded wallets share the limit. The clock is the chain's median time.
+//! deep in a loaded wallet, or a transaction six blocks deep has made these coins impossible. All guarded wallets share the limit. The
+//! clock is the chain's median time.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use outrigger_sdk::bitcoin::{Amount, OutPoint};
+use outrigger_sdk::bitcoin::{Amount, OutPoint, Txid};
 use outrigger_sdk::options::PluginOptions;
 use outrigger_sdk::reservations::{Reservation, Reservations};
+use outrigger_sdk::service::chain::BlockRef;
 use outrigger_sdk::service::policy::{Act, JudgedTransaction, Judgement, Policy, PolicyQuery, SavedPolicy};
 use outrigger_sdk::service::store::KeyRange;
 use outrigger_sdk::service::{Result as ServiceResult, Scope};
@@ -155,20 +157,24 @@ impl SpendingGuard {
         )))
     }
 
-    /// Sets the end of each reservation whose coin is spent at [`DEPTH`] in the call's wallet, and removes ended reservations.
+    /// Sets the end of each reservation whose coin is spent at [`DEPTH`] in a loaded wallet, or whose coin a block at that depth made
+    /// impossible, and removes ended reservations.
     fn settle(&self, scope: Scope, reserved: &mut Reservations, now: u32) -> ServiceResult<()> {
         let open = reserved.0.iter().filter(|(_, reservation)| reservation.until.is_none());
         let open: Vec<(OutPoint, Reservation)> =
             open.map(|(outpoint, reservation)| (*outpoint, *reservation)).collect();
-        let spenders = self.host.wallet.spenders(scope, open.iter().map(|(outpoint, _)| *outpoint).collect())?;
-        let synced = self.host.wallet.info(scope)?.synced.height;
         let mut ended = Vec::new();
-        for ((outpoint, reservation), spenders) in open.into_iter().zip(spenders) {
-            let batch = self.host.wallet.transactions(scope, spenders)?;
-            let spenders = batch.read()?.rows.into_iter().map(|row| row.transaction.0);
-            if spenders.into_iter().any(|spender| spender.state.depth(synced) >= DEPTH) {
-                let until = Some(now.saturating_add(self.seconds));
-                ended.push((outpoint, Reservation { until, ..reservation }));
+        for name in self.host.wallet.list(Scope::NONE)? {
+            let wallet = self.host.wallet_scope(&name)?;
+            let spenders = self.host.wallet.spenders(wallet, open.iter().map(|(outpoint, _)| *outpoint).collect())?;
+            for ((outpoint, reservation), spenders) in open.iter().zip(spenders) {
+                let spent = self.buried(wallet, spenders, 1)?;
+                let height = if spent.is_some() { spent } else { self.buried(wallet, vec![outpoint.txid], -1)? };
+                let Some(height) = height else { continue };
+                if let Some(block) = self.host.chain.block_info(scope, BlockRef::Height { height })? {
+                    let until = Some(block.median_time.saturating_add(self.seconds));
+                    ended.push((*outpoint, Reservation { until, ..*reservation }));
+                }
             }
         }
         self.store(scope, reserved, &ended)?;
@@ -180,6 +186,15 @@ impl SpendingGuard {
         batch.commit(&self.host, scope)?;
         reserved.0.retain(|outpoint, _| !over.contains(outpoint));
         Ok(())
+    }
+
+    /// The height at which the first of these transactions was confirmed (`sign` 1) or impossible (-1) at [`DEPTH`]; `None` if none is.
+    fn buried(&self, wallet: Scope, txids: Vec<Txid>, sign: i64) -> ServiceResult<Option<u32>> {
+        let synced = self.host.wallet.info(wallet)?.synced.height;
+        let batch = self.host.wallet.transactions(wallet, txids)?;
+        let depths = batch.read()?.rows.into_iter().map(|row| row.transaction.0.state.depth(synced) * sign);
+        let deep = depths.filter_map(|depth| u32::try_from(depth - DEPTH).ok()).max();
+        Ok(deep.and_then(|blocks| synced.checked_sub(blocks)))
     }
 }
 

@@ -100,6 +100,8 @@ fn check_parameters(text: Option<&[u8]>) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use outrigger_values::RpcError;
+
     use super::*;
     use crate::{Caller, Scopes};
 
@@ -183,6 +185,10 @@ mod tests {
         assert!(outside.iter().all(|outcome| outcome.as_ref().unwrap_err().kind == ErrorKind::Malformed));
         let as_caller = service.call(Scope::NONE, "getblock".into(), Blob(b"[]".to_vec()), As::Caller);
         assert_eq!(as_caller.unwrap_err().kind, ErrorKind::Malformed);
+
+        let ended = service.call(Scope(5), "getblock".into(), Blob(b"[]".to_vec()), As::Plugin).unwrap_err();
+        assert_eq!((ended.kind, ended.detail.as_str()), (ErrorKind::Stale, ""));
+        assert!(RpcError::from(ended).message.contains("call has ended"));
 
         let _call = scopes.open(5, 1, Caller { onward: Some(Arc::new(Echo)), ..Caller::default() });
         assert_eq!(service.caller(Scope(5)).unwrap().through, ["first"]);

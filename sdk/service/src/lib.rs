@@ -160,9 +160,10 @@ impl From<ServiceError> for RpcError {
             ErrorKind::Refused => Self::wallet(error.detail),
             ErrorKind::Storage => Self::new(RpcErrorCode::DATABASE, or("The storage failed; nothing was changed")),
             ErrorKind::NotGranted => Self::internal(or("The plugin lacks the grant for this service")),
-            ErrorKind::Stale | ErrorKind::Malformed | ErrorKind::Unsupported | ErrorKind::Internal => {
-                Self::internal(or("Internal error"))
+            ErrorKind::Stale => {
+                Self::internal(or("The scope's call has ended, or nobody waits for its answer any more"))
             }
+            ErrorKind::Malformed | ErrorKind::Unsupported | ErrorKind::Internal => Self::internal(or("Internal error")),
         }
     }
 }

@@ -6,7 +6,6 @@ use bitcoin::Network;
 use outrigger_node::{Abilities, Node};
 use outrigger_plugins::registry::Requirements;
 use outrigger_sdk::manifest::Requires;
-use outrigger_standard::release;
 
 /// Returns a function that checks a plugin's requirements against the node. If the node does not answer, it checks only the network, and
 /// the plugin's calls may fail later.
@@ -42,8 +41,10 @@ pub fn check_network(requires: &Requires, network: Network) -> Result<(), String
 /// # Errors
 /// The reason, worded to follow the plugin's name.
 pub fn check(requires: &Requires, abilities: &Abilities) -> Result<(), String> {
-    let own = abilities.release.unwrap_or(release::PRESENT);
-    if let Some(least) = requires.release.filter(|least| *least > own) {
+    // The embedded chain has no release, and counts as the latest.
+    if let (Some(least), Some(own)) = (requires.release, abilities.release)
+        && least > own
+    {
         return Err(format!("needs Bitcoin Core {least} or later, and the node is of release {own}"));
     }
     let needs = [
@@ -73,8 +74,10 @@ mod tests {
         assert!(refused(r#"{"txindex": true}"#).ends_with("set txindex=1 in bitcoin.conf"));
         assert!(refused(r#"{"blockfilterindex": true}"#).ends_with("set blockfilterindex=1 in bitcoin.conf"));
         assert!(refused(r#"{"spent_outputs": true}"#).ends_with("set prune=0 in bitcoin.conf"));
-        let all =
-            serde_json::from_str(r#"{"txindex": true, "blockfilterindex": true, "spent_outputs": true}"#).unwrap();
+        let all = serde_json::from_str(
+            r#"{"release": 99, "txindex": true, "blockfilterindex": true, "spent_outputs": true}"#,
+        )
+        .unwrap();
         assert_eq!(check(&all, &Abilities::ALL), Ok(()));
         let main = serde_json::from_str(r#"{"network": "main"}"#).unwrap();
         let refused = check_network(&main, Network::Regtest).unwrap_err();

@@ -230,7 +230,7 @@ impl AuditEntry {
             time: String::new(),
             user: origin.map(|origin| origin.user.to_string()).unwrap_or_default(),
             peer: origin.and_then(|origin| origin.peer).map(|peer| peer.to_string()),
-            wallet: origin.and_then(Origin::selected_wallet).map(str::to_owned),
+            wallet: origin.and_then(Origin::shown_wallet),
             method: request.method_name().to_owned(),
             outcome: AuditOutcome::Abandoned,
             code: None,

@@ -333,15 +333,22 @@ fn a_wrapper_that_fails_after_asking_the_next_plugin_causes_no_second_call() {
 
 #[test]
 fn a_plugin_reaches_by_calls_only_the_wallets_of_its_grants() {
-    let methods = "{ service = \"rpc/1\", methods = [\"getbalance\", \"getblockcount\"] }";
+    let methods = "{ service = \"rpc/1\", methods = [\"getbalance\", \"getblockcount\", \"createwallet\"] }";
     let ask = json!(["getbalance", [], true]);
-    let host = start("", methods, "");
+    let audit = tempfile::NamedTempFile::new().unwrap();
+    let options = HostOptions::with_groups(&chained("", methods));
+    options.change("[audit]\n", &format!("[audit]\nfile = {:?}\n", audit.path()));
+    let host = Host::start_with(options);
     let mut wallet = host.new_wallet("cold");
     assert_eq!(wallet.refused("callmethod", ask.clone()).0, -18);
     assert_eq!(host.client().refused("callmethod", ask.clone()).0, -18);
     // Methods without a wallet ignore the named wallet, and the caller's rights do not depend on the grants.
     assert_eq!(wallet.call("callmethod", json!(["getblockcount", [], true])), json!(0));
     assert_eq!(wallet.call("callmethod", json!(["getbalance", [], false])).to_string(), "0.00000000");
+    let _ = host.client().try_call("callmethod", json!(["createwallet", ["made"], true]));
+    let lines = std::fs::read_to_string(audit.path()).unwrap();
+    let line = lines.lines().find(|line| line.contains("plugin:chained")).unwrap_or_else(|| panic!("{lines}"));
+    assert_eq!(serde_json::from_str::<Value>(line).unwrap()["wallet"], Value::Null, "{line}");
 
     let host = start("", &format!("{methods}, {{ service = \"wallet-read/1\", wallets = [\"hot\"] }}"), "");
     let (mut hot, mut cold) = (host.new_wallet("hot"), host.new_wallet("cold"));

@@ -80,6 +80,9 @@ const DISCOVER: &str = "rpc.discover";
 /// The prefix of a plugin's user name. No other user name has a colon.
 pub const PLUGIN_USER: &str = "plugin:";
 
+/// The [`Origin::only_wallet`] of a call that may use no wallet. No wallet has this name.
+pub const NO_WALLET: &str = "\0";
+
 /// Who makes a call, and for which wallet: shared by all calls of a batch.
 #[derive(Clone, Default, Debug)]
 pub struct Origin {
@@ -105,6 +108,12 @@ impl Origin {
     /// Unrestricted calls of `user`, without a wallet and without a connection.
     pub fn of_user(user: &str) -> Self {
         Self { user: user.into(), ..Self::default() }
+    }
+
+    /// [`Self::selected_wallet`], to show it to operators and plugins: without [`NO_WALLET`].
+    pub fn shown_wallet(&self) -> Option<String> {
+        let only = self.only_wallet.as_deref().filter(|only| *only != NO_WALLET);
+        self.wallet.as_deref().or(only).map(str::to_owned)
     }
 
     /// The wallet in the path, else the user's only wallet.

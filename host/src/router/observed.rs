@@ -24,7 +24,7 @@ impl Observed {
 
     pub fn tell(self, registry: &Registry, answer: &Answer) {
         let Self { method, origin, began } = self;
-        let wallet = origin.selected_wallet().map(str::to_owned);
+        let wallet = origin.shown_wallet();
         let code = match answer {
             Ok(_) => 0,
             Err(Failure::Rpc(error)) => error.code.0,

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use outrigger_plugins::MAX_LINKS;
 use outrigger_plugins::calls::Calls;
 use outrigger_plugins::pool::{Overloaded, lent};
-use outrigger_rpc::{Answer, Call, CallHere, Dispatch, Failure, Origin, PLUGIN_USER, Params};
+use outrigger_rpc::{Answer, Call, CallHere, Dispatch, Failure, NO_WALLET, Origin, PLUGIN_USER, Params};
 use outrigger_service::rpc::{CallerInfo, MAX_RESULT, RpcReply};
 use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
@@ -249,9 +249,12 @@ pub struct OnwardCall {
 impl Onward for OnwardCall {
     fn caller(&self) -> CallerInfo {
         let origin = &self.call.origin;
-        let wallet = origin.selected_wallet().map(str::to_owned);
         let before = self.call.through.split_last().map_or(&[][..], |(_, before)| before);
-        CallerInfo { user: origin.user.to_string(), wallet, through: before.iter().map(ToString::to_string).collect() }
+        CallerInfo {
+            user: origin.user.to_string(),
+            wallet: origin.shown_wallet(),
+            through: before.iter().map(ToString::to_string).collect(),
+        }
     }
 
     fn makers(&self) -> Vec<Arc<str>> {
@@ -277,9 +280,6 @@ impl Onward for OnwardCall {
         self.switchboard.wait(scope, |front| (front.service)(call))
     }
 }
-
-/// A name that no wallet has, for calls that may use no wallet.
-const NO_WALLET: &str = "\0";
 
 /// The user `plugin:ID`.
 pub struct PluginUser {

@@ -5,7 +5,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
 
 use outrigger_base::rate::Rate;
-use outrigger_sandbox::{Event, Listener, Notifier, Plan, Policy, SandboxError, SandboxLayers, library_closure, probe};
+use outrigger_sandbox::{
+    Event, Listener, MAX_CONNECTIONS, Notifier, Plan, Policy, SandboxError, SandboxLayers, library_closure, probe,
+};
 
 use crate::channels::MAX_CHANNELS;
 use crate::launch::{Confinement, Launch, RunnerCode};
@@ -13,7 +15,7 @@ use crate::launch::{Confinement, Launch, RunnerCode};
 /// The largest file that a runner may write, in bytes.
 const FILE_SIZE: u64 = 4 << 30;
 
-/// How many file descriptors a runner may have besides its channels.
+/// How many file descriptors a runner may have besides its channels and connections.
 const OPEN_FILES: u64 = 64;
 
 /// How many denials of a runner are logged per second; all are counted.
@@ -47,7 +49,7 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
         closure: closure.unwrap_or_default(),
         reach: reach.clone(),
         file_size: FILE_SIZE,
-        open_files: OPEN_FILES + MAX_CHANNELS as u64,
+        open_files: OPEN_FILES + (MAX_CHANNELS + MAX_CONNECTIONS) as u64,
         policy: *policy,
     }))
 }

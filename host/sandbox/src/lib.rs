@@ -31,4 +31,4 @@ pub use linux::{Listener, Notifier, Watch, confine, probe};
 #[cfg(not(target_os = "linux"))]
 pub use other::{Listener, Notifier, Watch, confine, probe};
 pub use plan::{Plan, Policy, SandboxError, SandboxLayers};
-pub use reach::{Endpoint, Reach, ReachError, canonical};
+pub use reach::{Endpoint, MAX_CONNECTIONS, Reach, ReachError, canonical};

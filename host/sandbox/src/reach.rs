@@ -7,6 +7,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+/// The most connections that the host opens for an instance at a time. An isolated plugin has a file descriptor for each.
+pub const MAX_CONNECTIONS: usize = 128;
+
 /// In bytes, without the terminating zero.
 const MAX_SOCKET_PATH: usize = 107;
 

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use outrigger_sandbox::Reach;
+use outrigger_sandbox::{MAX_CONNECTIONS, Reach};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
 use tokio::net::{UnixListener, UnixStream};
@@ -16,9 +16,6 @@ use tokio::time::timeout;
 use crate::Denied;
 use crate::connect::{Stream, connect};
 use crate::listen::Listening;
-
-/// The most open connections of an instance.
-const MAX_OPEN: usize = 128;
 
 /// The longest request, in bytes: an entry with the longest name.
 const MAX_REQUEST: usize = 300;
@@ -49,8 +46,8 @@ pub(crate) async fn serve(own: UnixListener, granted: Arc<Granted>) {
     loop {
         tokio::select! {
             accepted = own.accept() => match accepted {
-                Ok((mut stream, _)) if open.len() >= MAX_OPEN => {
-                    let _ = say(&mut stream, &format!("failed there are {MAX_OPEN} open connections")).await;
+                Ok((mut stream, _)) if open.len() >= MAX_CONNECTIONS => {
+                    let _ = say(&mut stream, &format!("failed there are {MAX_CONNECTIONS} open connections")).await;
                 }
                 Ok((stream, _)) => {
                     let granted = granted.clone();

@@ -104,6 +104,17 @@ fn connect_tls_checks_the_certificate_and_gives_plain_bytes_and_connect_tcp_take
 }
 
 #[test]
+fn plugin_has_as_many_connections_at_a_time_as_the_host_allows() {
+    let (listener, port) = listen();
+    std::thread::spawn(move || listener.incoming().for_each(|stream| greet(stream.unwrap())));
+    for place in places() {
+        let host = start(place, &[format!("connect:tcp:127.0.0.1:{port}")], "", HostOptions::default());
+        let all = json!([format!("tcp:127.0.0.1:{port}"), 128]);
+        assert_eq!(host.client().call("hostilereach", all), json!("welcome"), "{place}");
+    }
+}
+
+#[test]
 fn host_refuses_connections_and_look_ups_without_reach_and_names_the_missing_entry() {
     for place in places() {
         let folder = tempfile::tempdir().unwrap();

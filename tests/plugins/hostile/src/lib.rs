@@ -62,8 +62,11 @@ fn answer(call: &Call<'_>) -> Result<Value, RpcError> {
         "hostilewrite" => fs::write(call.params.text(0)?, "written").map(|()| Value::Null).map_err(refused),
         "hostileconnect" => connect(call.params.text(0)?).map(Value::from).map_err(refused),
         "hostilereach" => {
-            let stream = net::connect(call.host, call.params.text(0)?);
-            stream.and_then(talk).map(Value::from).map_err(told)
+            let (entry, count) = (call.params.text(0)?, if call.given() > 1 { int64(call.params.get(1))? } else { 1 });
+            let connect = |_| net::connect(call.host, entry);
+            let streams = (0..count).map(connect).collect::<Result<Vec<_>, _>>().map_err(told)?;
+            let answers = streams.into_iter().map(talk).collect::<Result<Vec<_>, _>>().map_err(told)?;
+            Ok(json!(answers.last()))
         }
         "hostileaccept" => accept(call).map(Value::from),
         "hostileaccepts" => {

@@ -93,7 +93,8 @@ fn see_calls_of_plugins_and_of_the_host_by_position(client: &mut Client) {
 
 #[test]
 fn next_asks_the_next_plugin_and_the_wrapper_may_change_its_answer() {
-    let routes = "[routes]\nwrap = [\"chained\"]\ngetblockcount = [\"gatekeeper\", \"chain\"]\n";
+    // A single name replaces the plugin that has the method, and that plugin comes next.
+    let routes = "[routes]\nwrap = [\"chained\"]\ngetblockcount = \"gatekeeper\"\n";
     let asking = chained("ask = [\"getblockhash\", \"uptime\", \"getbestblockhash\"]", "\"rpc/1\"");
     let options = HostOptions::with_groups(&(asking + &gatekeeper() + routes));
     options.change("threads = 8 ", "threads = 2 ");

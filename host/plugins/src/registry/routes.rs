@@ -59,7 +59,7 @@ impl Link {
 
 /// The links of a method.
 pub struct Chain {
-    /// As the last plugin of the route describes it.
+    /// As the last plugin of the configured route describes it.
     pub method: Arc<MethodSpec>,
     pub links: Vec<Link>,
 }
@@ -202,6 +202,7 @@ pub(super) fn routes(
     let wrappers = wrappers(plugins, configured, is_strict)?;
     let mut table = RouteTable::new();
     for (name, owners) in owners(plugins, configured, builtins, is_strict)? {
+        let after = replaced(plugins, &owners, &name).map(|other| link(Owner::Known(other), &name));
         let links: Vec<Link> = owners.into_iter().map(|owner| link(owner, &name)).collect();
         let described = links.iter().rev().find_map(|link| link.signature.clone());
         let method = described.unwrap_or_else(|| Arc::new(MethodSpec { name: name.clone(), ..MethodSpec::default() }));
@@ -213,7 +214,7 @@ pub(super) fn routes(
                 "that plugin is put before the method and has it: it must be in the route",
             );
         }
-        let links: Vec<Link> = before.into_iter().chain(links).collect();
+        let links: Vec<Link> = before.into_iter().chain(links).chain(after).collect();
         if links.len() > MAX_LINKS {
             return refused(
                 &name,
@@ -237,6 +238,15 @@ fn link(owner: Owner<'_>, name: &str) -> Link {
     let signature = manifest.zip(position).and_then(|(manifest, at)| manifest.methods.get(at).cloned().map(Arc::new));
     let link = Link::of(id.into(), name, signature.clone().unwrap_or_default(), instance);
     Link { signature, position: position.unwrap_or(usize::MAX), ..link }
+}
+
+/// The plugin that would answer a method without the route: the only other one that runs and has the method. A route of one plugin
+/// replaces this plugin, which then gets the calls that the one passes on.
+fn replaced<'a>(plugins: &'a [Known<'a>], route: &[Owner<'_>], name: &str) -> Option<&'a Known<'a>> {
+    let &[Owner::Known(only)] = route else { return None };
+    let has_method = |plugin: &&Known<'_>| plugin.manifest.methods.iter().any(|method| method.name == name);
+    let mut others = plugins.iter().filter(|plugin| plugin.runs && plugin.position != only.position).filter(has_method);
+    others.next().filter(|_| others.next().is_none())
 }
 
 /// A plugin of a route.

@@ -214,6 +214,7 @@ fn invalid_routes_are_refused_with_the_reason() {
         ("wrap = [{ plugin = \"chained\", on_failure = \"ignore\" }]", "the id of a plugin, or a table"),
         ("getblockcount = []", "the route of getblockcount names no plugin"),
         ("getblockcount = [\"chain\", \"chain\"]", "a plugin can be in a route once"),
+        ("wrap = [\"chained\", \"chained\"]", "an earlier entry puts 'chained' before every method"),
         ("uptime = \"chained\"", "that method is reserved for the host"),
         ("wrap = [{ plugin = \"chained\", methods = [\"get*info\"] }]", "a '*' stands at the end"),
         ("wrap = [\"gatekeeper\"]", "that plugin is put before the method and has it"),

@@ -151,6 +151,16 @@ impl<'de> Deserialize<'de> for Routes {
         if wrap.len() > MAX_LINKS {
             return Err(D::Error::custom(format!("wrap has more than {MAX_LINKS} plugins")));
         }
+        // The first entry of a plugin that concerns a method applies.
+        let is_covered = |(at, entry): &(usize, &Wrap)| {
+            wrap.iter().take(*at).any(|earlier| earlier.plugin == entry.plugin && earlier.methods.is_empty())
+        };
+        if let Some((_, entry)) = wrap.iter().enumerate().find(is_covered) {
+            return Err(D::Error::custom(format!(
+                "wrap: an earlier entry puts '{}' before every method",
+                entry.plugin
+            )));
+        }
         let is_wrong = |name: &&String| name.trim_end_matches('*').contains('*') || name.ends_with("**");
         if let Some(name) = wrap.iter().flat_map(|wrap| &wrap.methods).find(is_wrong) {
             return Err(D::Error::custom(format!("'{name}': a '*' stands at the end of a method's name, or nowhere")));

@@ -245,6 +245,10 @@ fn an_observer_sees_finished_calls_and_is_in_no_chain() {
     wait_until("the observer heard of all calls", || client.call("listheard", json!([])) == expected);
     client.call("stopplugin", json!(["observer"]));
     client.call("uptime", json!([]));
+    // A start of a plugin applies the changed section.
+    host.change("\"createwallet\"]", "\"stop\"]");
+    client.call("startplugin", json!(["observer"]));
+    assert!(log().contains("section [routes] has changed"));
     // The host logs at level info; the plugin's lines have a separate level.
     let text = log();
     assert!(text.contains("DEBUG outrigger_plugin: ready to observe plugin=\"observer\""), "{text}");

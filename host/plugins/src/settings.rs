@@ -78,7 +78,7 @@ pub const MAX_LINKS: usize = 8;
 pub const WRAP: &str = "wrap";
 
 /// The section `[routes]`: which plugins answer a method, and which are put before methods.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Routes {
     /// The ids of a method's plugins. The first gets the call. A plugin may pass the call on to the next one.
     pub chains: BTreeMap<String, Vec<String>>,
@@ -87,7 +87,7 @@ pub struct Routes {
 }
 
 /// A plugin that is put before methods.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wrap {
     /// Its id.

@@ -205,6 +205,9 @@ impl Registry {
         if *stopped {
             return Err(ChangeError::Stopping);
         }
+        if serving.configured != self.serving().configured {
+            tracing::info!("the configuration's section [routes] has changed and is applied");
+        }
         self.serve_from_now_on(serving);
         Ok(())
     }

@@ -74,6 +74,8 @@ pub enum Phase {
 
 struct Pending {
     instance: u64,
+    /// The name of a method that the manifest does not list.
+    name: Option<Arc<str>>,
     answer: oneshot::Sender<Answer>,
     phase: Phase,
     progress: Option<Arc<Progress>>,
@@ -90,6 +92,7 @@ pub struct Run {
 /// A call whose code has not returned.
 struct Running {
     instance: u64,
+    name: Option<Arc<str>>,
     run: Run,
     /// Whether its code should have returned.
     overdue: bool,
@@ -116,15 +119,15 @@ struct ShardCalls {
     pending: TokenMap<Pending>,
     running: TokenMap<Running>,
     /// Abandoned calls, newest last.
-    given_up: VecDeque<(u64, UnwantedAnswer)>,
+    given_up: VecDeque<(u64, UnwantedAnswer, Option<Arc<str>>)>,
 }
 
 impl ShardCalls {
-    fn remember(&mut self, token: u64, why: UnwantedAnswer) {
+    fn remember(&mut self, token: u64, why: UnwantedAnswer, name: Option<Arc<str>>) {
         if self.given_up.len() >= REMEMBERED {
             self.given_up.pop_front();
         }
-        self.given_up.push_back((token, why));
+        self.given_up.push_back((token, why, name));
     }
 }
 
@@ -143,8 +146,25 @@ impl Calls {
         let method = u64::try_from(method).unwrap_or(LAST_METHOD).min(LAST_METHOD);
         let token = (self.next.fetch_add(1, Ordering::Relaxed) + 1) | method << METHOD_SHIFT;
         let (answer, receiver) = oneshot::channel();
-        self.state.of(token).pending.insert(token, Pending { instance, answer, phase: Phase::Queued, progress: None });
+        let pending = Pending { instance, name: None, answer, phase: Phase::Queued, progress: None };
+        self.state.of(token).pending.insert(token, pending);
         (token, receiver)
+    }
+
+    /// Sets the name of an open call's method that the manifest does not list, for the log.
+    pub fn set_name(&self, token: u64, name: Arc<str>) {
+        if let Some(pending) = self.state.of(token).pending.get_mut(&token) {
+            pending.name = Some(name);
+        }
+    }
+
+    /// The name of [`Self::set_name`]; `None` if the call was answered and its code has returned.
+    pub fn name_of(&self, token: u64) -> Option<Arc<str>> {
+        let state = self.state.of(token);
+        let open = state.pending.get(&token).map(|call| &call.name);
+        let running = || state.running.get(&token).map(|call| &call.name);
+        let known = || state.given_up.iter().rev().find(|(known, ..)| *known == token).map(|(.., name)| name);
+        open.or_else(running).or_else(known).cloned().flatten()
     }
 
     /// Sets where [`Calls::progressed`] records the progress of a call.
@@ -175,15 +195,16 @@ impl Calls {
         if state.pending.get(&token).is_some_and(|pending| pending.instance != instance) {
             return UnwantedAnswer::Foreign;
         }
-        let given_up = state.given_up.iter().rev().find(|(known, _)| *known == token);
-        given_up.map_or(UnwantedAnswer::Second, |(_, why)| *why)
+        let given_up = state.given_up.iter().rev().find(|(known, ..)| *known == token);
+        given_up.map_or(UnwantedAnswer::Second, |(_, why, _)| *why)
     }
 
     /// Answers a call for the host at its deadline, as [`Calls::answer`]. The plugin's answer is late then.
     pub fn expire(&self, instance: u64, token: u64, answer: Answer) -> AnswerOutcome {
+        let name = self.name_of(token);
         let answered = self.answer(instance, token, answer);
         if answered == AnswerOutcome::Taken {
-            self.state.of(token).remember(token, UnwantedAnswer::Late);
+            self.state.of(token).remember(token, UnwantedAnswer::Late, name);
         }
         answered
     }
@@ -208,8 +229,8 @@ impl Calls {
         let ShardCalls { pending, running, .. } = &mut *self.state.of(token);
         let Some(pending) = pending.get_mut(&token) else { return false };
         pending.phase = Phase::Running;
-        let instance = pending.instance;
-        running.insert(token, Running { instance, run, overdue: false, given_up: false });
+        let (instance, name) = (pending.instance, pending.name.clone());
+        running.insert(token, Running { instance, name, run, overdue: false, given_up: false });
         true
     }
 
@@ -258,8 +279,8 @@ impl Calls {
     /// has not returned counts as stuck from now on.
     pub fn give_up(&self, token: u64, overdue: bool) -> Option<Phase> {
         let mut state = self.state.of(token);
-        let Pending { phase, .. } = state.pending.remove(&token)?;
-        state.remember(token, if overdue { UnwantedAnswer::Late } else { UnwantedAnswer::Abandoned });
+        let Pending { phase, name, .. } = state.pending.remove(&token)?;
+        state.remember(token, if overdue { UnwantedAnswer::Late } else { UnwantedAnswer::Abandoned }, name);
         if let Some(running) = state.running.get_mut(&token) {
             running.given_up = true;
             if overdue {
@@ -384,113 +405,4 @@ impl<F: FnOnce(u64, bool)> Drop for CallGuard<'_, F> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_call_is_answered_once_and_only_by_its_own_instance() {
-        let calls = Calls::default();
-        let (token, mut receiver) = calls.open(1, 0);
-        assert_eq!(calls.answer(2, token, Answer::Result(Bytes::from_static(b"1"))), AnswerOutcome::Unwanted);
-        assert_eq!(calls.answer(1, token, Answer::Result(Bytes::from_static(b"2"))), AnswerOutcome::Taken);
-        assert_eq!(calls.answer(1, token, Answer::Result(Bytes::from_static(b"3"))), AnswerOutcome::Unwanted);
-        assert_eq!(receiver.try_recv().unwrap(), Answer::Result(Bytes::from_static(b"2")));
-    }
-
-    #[test]
-    fn dropped_guard_cancels_once() {
-        let calls = Calls::default();
-        let (token, _receiver) = calls.open(1, 0);
-        let mut cancelled = Vec::new();
-        drop(CallGuard::new(&calls, token, |token, _| cancelled.push(token)));
-        assert_eq!(cancelled, [token]);
-        assert_eq!(calls.answer(1, token, Answer::Result(Bytes::new())), AnswerOutcome::Unwanted);
-        let (token, _receiver) = calls.open(1, 0);
-        CallGuard::new(&calls, token, |_, _| unreachable!("it was answered")).answered();
-        assert_eq!(calls.waiting(1), 1);
-        let (token, _receiver) = calls.open(1, 0);
-        CallGuard::new(&calls, token, |_, _| unreachable!("it never began")).not_begun();
-        assert!(!calls.begin(token, FREE));
-    }
-
-    #[test]
-    fn calls_distinguish_late_abandoned_second_and_foreign_answers() {
-        let calls = Calls::default();
-        let one = || Answer::Result(Bytes::from_static(b"1"));
-        let (late, _receiver) = calls.open(1, 3);
-        let (abandoned, _receiver) = calls.open(1, 4);
-        let (second, _receiver) = calls.open(1, 5);
-        let (expired, _receiver) = calls.open(1, 6);
-        assert!(calls.give_up(late, true).is_some() && calls.give_up(abandoned, false).is_some());
-        assert_eq!(
-            (calls.answer(1, second, one()), calls.expire(1, expired, one())),
-            (AnswerOutcome::Taken, AnswerOutcome::Taken)
-        );
-        let (foreign, _receiver) = calls.open(2, 7);
-        let cases = [late, abandoned, second, expired, foreign];
-        assert!(cases.iter().all(|token| calls.answer(1, *token, one()) == AnswerOutcome::Unwanted));
-        let why = cases.map(|token| (Calls::method_of(token), calls.why_unwanted(1, token)));
-        use UnwantedAnswer::{Abandoned, Foreign, Late, Second};
-        let expected = [Late, Abandoned, Second, Late, Foreign];
-        assert_eq!(why, [3, 4, 5, 6, 7].map(|method| (method, expected[method - 3])));
-        assert_eq!(calls.open(1, 1 << 20).0 >> METHOD_SHIFT, LAST_METHOD);
-    }
-
-    const FREE: Run = Run { due: None, lane: Lane::Pool };
-
-    #[test]
-    fn calls_given_up_while_they_run_are_reported_when_they_end() {
-        let calls = Calls::default();
-        let (token, _receiver) = calls.open(1, 0);
-        assert!(calls.begin(token, FREE));
-        assert_eq!(calls.give_up(token, false), Some(Phase::Running));
-        assert_eq!(calls.end_unless_given_up(token), None);
-        assert!(!calls.end(token));
-        assert_eq!(calls.end_unless_given_up(token), Some(false));
-        let (token, _receiver) = calls.open(1, 0);
-        assert!(calls.begin(token, FREE));
-        assert_eq!(calls.end_unless_given_up(token), Some(false));
-        assert_eq!(calls.give_up(token, false), Some(Phase::Kept));
-        assert_eq!(calls.give_up(token, false), None);
-    }
-
-    #[test]
-    fn overdue_calls_are_found_once_with_or_without_a_client() {
-        let calls = Calls::default();
-        let now = Instant::now();
-        let run = Run { due: Some(now), ..FREE };
-        let long = Run { lane: Lane::Long, ..run };
-        let (left, _receiver) = calls.open(7, 0);
-        let (waiting, _receiver) = calls.open(7, 0);
-        let (later, _receiver) = calls.open(7, 0);
-        assert!(calls.begin(left, run) && calls.begin(waiting, long));
-        assert!(calls.begin(later, Run { due: Some(now + std::time::Duration::from_secs(1)), ..FREE }));
-        assert_eq!(calls.give_up(left, false), Some(Phase::Running));
-        let mut found = calls.find_overdue(now);
-        found.sort_by_key(|found| found.token);
-        let overdue = |token, run| Overdue { token, instance: 7, run };
-        assert_eq!(found, [overdue(left, run), overdue(waiting, long)]);
-        assert_eq!(calls.find_overdue(now), []);
-        assert_eq!((calls.stuck(7), calls.long(7)), (1, 1));
-        assert!(calls.end(left));
-        assert_eq!(calls.end_unless_given_up(waiting), Some(true));
-        assert_eq!((calls.stuck(7), calls.long(7)), (0, 0));
-    }
-
-    #[test]
-    fn an_overdue_call_counts_as_stuck_until_its_code_returns() {
-        let calls = Calls::default();
-        let (token, _receiver) = calls.open(7, 0);
-        let mut told = 0;
-        assert!(calls.begin(token, FREE));
-        assert_eq!(CallGuard::new(&calls, token, |_, _| told += 1).expired(), Some(Phase::Running));
-        assert_eq!((told, calls.stuck(7), calls.stuck(8)), (1, 1, 0));
-        assert_eq!(calls.end_unless_given_up(token), None);
-        assert!(calls.end(token));
-        assert_eq!(calls.stuck(7), 0);
-        let (token, _receiver) = calls.open(7, 0);
-        let guard = CallGuard::new(&calls, token, |_, _| unreachable!("it never began"));
-        assert_eq!(guard.expired(), Some(Phase::Queued));
-        assert_eq!(calls.stuck(7), 0);
-    }
-}
+mod tests;

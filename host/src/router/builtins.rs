@@ -321,7 +321,7 @@ fn described(plugin: &Plugin, routes: &RouteTable) -> Value {
     let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
     let (code, instance, health) = (plugin.code.as_ref(), plugin.instance.as_ref(), &plugin.health);
     let answered = |(name, chain): (&String, &Arc<Chain>)| {
-        let is_own = |link: &Link| instance.is_some_and(|own| link.is_of(own)) && link.position != usize::MAX;
+        let is_own = |link: &Link| instance.is_some_and(|own| link.is_of(own)) && link.is_listed();
         chain.links.iter().any(is_own).then(|| name.clone())
     };
     let state = match (instance, code) {

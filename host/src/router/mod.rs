@@ -173,7 +173,7 @@ impl Router {
     fn handle_overdue_calls(&self) {
         for Overdue { token, instance, run } in self.calls.find_overdue(Instant::now()) {
             let Some(instance) = self.registry.instance_by_id(instance) else { continue };
-            let method = instance.method_of(token);
+            let method = &*instance.method_of(token);
             if run.lane == Lane::Long {
                 let plugin = instance.manifest().id.as_str();
                 tracing::warn!(plugin, method, "a long-running call has not returned; the pool replaces its thread");

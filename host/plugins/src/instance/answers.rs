@@ -47,18 +47,15 @@ impl Context {
         self.services.values().for_each(|service| service.end());
     }
 
-    pub fn method_of(&self, token: u64) -> &str {
-        let position = Calls::method_of(token);
-        self.code
-            .manifest
-            .methods
-            .get(position)
-            .map_or("a method of another plugin or of a service", |method| &method.name)
+    pub fn method_of(&self, token: u64) -> Arc<str> {
+        let listed = self.code.manifest.methods.get(Calls::method_of(token)).map(|method| method.name.as_str().into());
+        let unlisted = || self.calls.name_of(token);
+        listed.or_else(unlisted).unwrap_or_else(|| "a method of another plugin or of a service".into())
     }
 
     /// Logs an invalid answer, and returns the client's error.
     fn refuse(&self, token: u64, bad: BadAnswer) -> RpcError {
-        let (plugin, method) = (self.code.manifest.id.as_str(), self.method_of(token));
+        let (plugin, method) = (self.code.manifest.id.as_str(), &*self.method_of(token));
         if self.may_note() {
             tracing::error!(plugin, method, reason = bad.to_string(), "the plugin's answer was refused");
         }
@@ -80,7 +77,7 @@ impl Context {
         if !self.may_note() {
             return;
         }
-        let (plugin, method) = (self.code.manifest.id.as_str(), self.method_of(token));
+        let (plugin, method) = (self.code.manifest.id.as_str(), &*self.method_of(token));
         match why {
             UnwantedAnswer::Late => {
                 tracing::warn!(plugin, method, "an answer came late and was dropped: its deadline had passed")

@@ -414,7 +414,7 @@ impl Instance {
         self.runners.as_ref().is_some_and(|runners| runners.kill("its calls did not end"))
     }
 
-    pub fn method_of(&self, token: u64) -> &str {
+    pub fn method_of(&self, token: u64) -> Arc<str> {
         self.context.method_of(token)
     }
 

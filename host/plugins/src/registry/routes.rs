@@ -52,6 +52,11 @@ impl Link {
         methods.into_iter().any(|method| method.name == name)
     }
 
+    /// Whether the plugin's manifest lists the method: false at a wrapper.
+    pub fn is_listed(&self) -> bool {
+        self.position != usize::MAX
+    }
+
     pub fn is_of(&self, instance: &Arc<Instance>) -> bool {
         self.instance.as_ref().is_some_and(|own| Arc::ptr_eq(own, instance))
     }

@@ -266,6 +266,10 @@ impl Onward for OnwardCall {
         let params = params.map_or_else(|| self.call.params.clone(), |params| Params::from_bytes(params.0.into()));
         let call = Call { params, may_stream: false, ..self.call.clone() };
         self.asked.store(true, Ordering::SeqCst);
+        // At its deadline, a call may have gone on without this plugin. The router reads `asked` only after it has given the call up.
+        if self.switchboard.calls.phase(scope.0).is_none() {
+            return refused(ErrorKind::Stale, "Nobody waits for the answer any more");
+        }
         self.switchboard.wait(scope, |front| {
             let router = front.router.clone();
             Box::pin(async move { router.dispatch(call).await })

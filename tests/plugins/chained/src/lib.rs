@@ -38,6 +38,9 @@ pub struct Options {
     /// Asks the next one, and drops the call.
     #[option(default = [])]
     ask_and_fail: Vec<String>,
+    /// Asks the next one once nobody waits for the answer any more, and drops the call.
+    #[option(default = [])]
+    ask_late: Vec<String>,
     /// Asks the next one many times, and answers with the median time in nanoseconds.
     #[option(default = [])]
     time: Vec<String>,
@@ -117,6 +120,12 @@ impl Plugin for Chained {
             reply.send(answer);
         } else if is_in(&options.ask_and_fail) {
             // Without the grant of `rpc/1` this asks nothing.
+            let _ = call.next(None);
+            drop(reply);
+        } else if is_in(&options.ask_late) {
+            while call.is_wanted() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
             let _ = call.next(None);
             drop(reply);
         } else if is_in(&options.time) {

@@ -284,6 +284,8 @@ impl Calls {
         if let Some(running) = state.running.get_mut(&token) {
             running.given_up = true;
             if overdue {
+                // Also a wrapper's code at a long-running method.
+                running.run.lane = Lane::Pool;
                 self.mark_overdue(running);
             }
         }

@@ -246,7 +246,22 @@ impl Router {
         let answer = match deadline {
             None if method.long_running && answer.is_empty() => {
                 let is_kept = || self.calls.phase(token) == Some(Phase::Kept);
-                match long::wait(answer, call.origin.client.clone(), is_kept).await {
+                let mut answer = Box::pin(long::wait(answer, call.origin.client.clone(), is_kept));
+                // A wrapper's own time is bounded: until it asks the next link, which may take any time.
+                let own_limit = lease.deadline.filter(|_| !link.is_listed());
+                let in_own_time = match own_limit {
+                    Some(limit) => tokio::time::timeout(limit.saturating_sub(waited), &mut answer).await.ok(),
+                    None => None,
+                };
+                let has_asked = || asked.is_some_and(|asked| asked.load(Ordering::SeqCst));
+                let answer = match (in_own_time, own_limit) {
+                    (Some(answer), _) => answer,
+                    (None, Some(limit)) if !has_asked() => {
+                        return AtLink::Failed(self.expired(token, &lease, method, guard.expired(), limit));
+                    }
+                    _ => answer.await,
+                };
+                match answer {
                     Some(answer) => answer,
                     None => return AtLink::Answered(Err(Failure::Rpc(half_closed()))),
                 }

@@ -10,7 +10,8 @@ use crate::users::ALICE;
 /// The section of the plugin `chained` with these options and grants.
 fn chained(options: &str, grants: &str) -> String {
     // Other calls are awaited, however busy the machine is.
-    let deadline = if options.contains("hang") { "deadline_seconds = 2\n" } else { "" };
+    let deadline =
+        if ["hang", "late"].iter().any(|word| options.contains(word)) { "deadline_seconds = 2\n" } else { "" };
     let rest = format!("{deadline}grants = [{grants}]\noptions = {{ {options} }}\n");
     plugin_section("outrigger_chained", &rest)
 }
@@ -335,6 +336,55 @@ fn a_wrapper_that_fails_after_asking_the_next_plugin_causes_no_second_call() {
     let mut client = host.client();
     assert!(client.try_call("generatetoaddress", json!([1, NOBODY])).is_err());
     assert_eq!(client.call("getblockcount", json!([])), json!(1));
+
+    // At the deadline, the call goes on without the wrapper, which asks too late.
+    let options = chained("ask_late = [\"generatetoaddress\"]", "\"rpc/1\"") + wrap;
+    let (host, log) = logged_with(HostOptions::with_groups(&options));
+    let mut client = host.client();
+    client.call("generatetoaddress", json!([1, NOBODY]));
+    wait_until("the wrapper's code has returned", || client.plugin("chained")["stuck"] == json!(0));
+    assert_eq!(client.call("getblockcount", json!([])), json!(1));
+    let text = log();
+    let is_told = |line: &str| line.contains("an answer came late") && line.contains("method=\"generatetoaddress\"");
+    assert!(text.lines().any(is_told), "{text}");
+}
+
+#[test]
+fn a_wrapper_of_a_long_running_method_has_its_deadline_until_it_asks_the_next_plugin() {
+    for (on_failure, passes) in [("refuse", false), ("pass", true)] {
+        let wrap = format!("[routes]\nwrap = [{{ plugin = \"chained\", on_failure = \"{on_failure}\" }}]\n");
+        let host = start("hang = [\"waitforblockheight\"], ask = [\"waitfornewblock\"]", "\"rpc/1\"", &wrap);
+        let mut client = host.client();
+        let waiting = client.begin_call("waitfornewblock", json!([]));
+        wait_until("a call waits", || client.plugin("chained")["waiting"] == json!(1));
+        match client.try_call("waitforblockheight", json!([0])) {
+            Ok(_) => assert!(passes),
+            Err(error) => {
+                assert_eq!((passes, &*error.message), (false, "waitforblockheight was not answered within 2 s"))
+            }
+        }
+        // The deadline of this call has passed as well.
+        client.call("generatetoaddress", json!([1, NOBODY]));
+        assert_eq!(waiting.answer()["result"]["next"]["height"], json!(1));
+    }
+}
+
+#[test]
+fn long_running_calls_in_an_isolated_wrapper_are_bounded_and_leave_places_to_others() {
+    let wrap = "wrap = [{ plugin = \"chained\", methods = [\"waitfor*\", \"getblockcount\"] }]\n";
+    let options = "options = { ask = [\"waitfornewblock\", \"getblockcount\"] }\n";
+    let place = "isolated = true\nsandbox = \"best-effort\"\ngrants = [\"rpc/1\"]\n";
+    let rest = format!("{place}{options}[routes]\n{wrap}");
+    let host = Host::start_with(HostOptions::with_groups(&plugin_section("outrigger_chained", &rest)));
+    let mut client = host.client();
+    let waiting: Vec<_> = (0..128).map(|_| client.begin_call("waitfornewblock", json!([]))).collect();
+    wait_until("all calls wait", || client.plugin("chained")["waiting"] == json!(128));
+    assert_eq!(client.call("getblockcount", json!([])), json!({"next": 0}));
+    assert_eq!(client.post(&json!({"method": "waitfornewblock"}).to_string()).status, 503);
+    client.call("generatetoaddress", json!([1, NOBODY]));
+    for call in waiting {
+        assert_eq!(call.answer()["result"]["next"]["height"], json!(1));
+    }
 }
 
 #[test]

@@ -3,9 +3,13 @@
 use parking_lot::{Condvar, Mutex};
 
 use crate::channel::Channel;
+use crate::usage::Bounds;
 
-/// How many threads of the host can be in one runner at a time.
-const MAX_ENTRIES: usize = 40;
+/// How many calls without a time limit can be in one runner at a time. They may wait for an event, or for the calls that they make.
+const MAX_LONG: usize = 128;
+
+/// How many threads of the host can be in one runner at a time: 40 of them are for calls with a time limit and for control functions.
+const MAX_ENTRIES: usize = MAX_LONG + 40;
 
 /// How many of these are reserved for control functions. Some calls end only after a control function has run.
 const FOR_CONTROL: usize = 4;
@@ -14,6 +18,11 @@ const FOR_CONTROL: usize = 4;
 pub const OWN_CHANNELS: usize = 4;
 
 pub const MAX_CHANNELS: usize = MAX_ENTRIES + OWN_CHANNELS;
+
+/// How many calls without a time limit may be in a runner with these bounds. The plugin keeps half of its threads for other work.
+pub fn max_long_calls(bounds: Bounds) -> usize {
+    usize::try_from(bounds.threads / 2).unwrap_or(MAX_LONG).min(MAX_LONG)
+}
 
 /// Why a thread of the host enters a runner.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -36,6 +36,7 @@ mod status;
 mod usage;
 mod watch;
 
+pub use channels::max_long_calls;
 pub use executable::Executable;
 pub use launch::{Confinement, Launch, RunnerCode};
 pub use proxy::Proxy;

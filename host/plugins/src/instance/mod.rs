@@ -26,6 +26,7 @@ use outrigger_service::wire;
 use outrigger_sockets::{Listening, Sockets};
 use outrigger_values::RpcError;
 use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::calls::{Answer, Calls, Run};
 use super::events::EventQueue;
@@ -34,6 +35,7 @@ use super::grants::{Grant, ServiceSource};
 use super::health::{Health, State, returned};
 use super::lane::Lane;
 use super::linked::{BUILT_IN, Found, LIBRARY};
+use super::pool::Overloaded;
 use crate::LogLevel;
 use answers::Context;
 use life::Life;
@@ -210,6 +212,8 @@ pub struct Instance {
     release: ReleaseSource,
     /// Its runners, if it is isolated.
     runners: Option<Arc<Runners>>,
+    /// Places in its process for calls without a time limit, if it is isolated.
+    long_places: Option<Arc<Semaphore>>,
     /// Tokens of cancelled calls, which a thread of the instance reads. In the pool, the notices would wait behind the calls
     /// to cancel or behind those of another plugin.
     cancels: Sender<u64>,
@@ -331,6 +335,16 @@ impl Instance {
     /// How many of its long-running calls have exceeded the limit of other calls.
     pub fn long_calls(&self) -> usize {
         self.context.calls.long(self.id)
+    }
+
+    /// The place of a call without a time limit in an isolated plugin's process, until the call's code has returned. Such calls must
+    /// leave places for others.
+    ///
+    /// # Errors
+    /// [`Overloaded`] if all places for such calls are taken.
+    pub fn place_for(&self, method: &MethodSpec) -> Result<Option<OwnedSemaphorePermit>, Overloaded> {
+        let places = self.long_places.as_ref().filter(|_| method.long_running || self.deadline.is_none());
+        places.map(|places| places.clone().try_acquire_owned().map_err(|_| Overloaded)).transpose()
     }
 
     /// How many of its calls are open.

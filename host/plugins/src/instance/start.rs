@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use outrigger_abi::{ExportedService, UsedPlugin, host_table};
 use outrigger_base::rate::Rate;
-use outrigger_isolate::{Launch as RunnerLaunch, Proxy, RunnerStatus, Runners};
+use outrigger_isolate::{Launch as RunnerLaunch, Proxy, RunnerStatus, Runners, max_long_calls};
 use outrigger_sandbox::{Denial, Kind, Reach};
 use outrigger_service::about::About;
 use outrigger_service::events::Event;
@@ -17,6 +17,7 @@ use outrigger_sockets::{Place, Sockets, SocketsError};
 use outrigger_values::text::printable;
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use super::answers::{Context, NOTES_PER_SECOND};
 use super::life::{Life, Stage};
@@ -112,6 +113,7 @@ impl Instance {
                 deadline: launch.deadline,
                 health: launch.health,
                 runners: isolated.then_some(runners),
+                long_places: isolated.then(|| Arc::new(Semaphore::new(max_long_calls(launch.bounds)))),
                 events,
                 cancels,
                 cancelling: Since::default(),

@@ -7,7 +7,7 @@ use outrigger_sandbox::{Policy, Reach};
 use serde::{Deserialize, Serialize};
 
 use crate::executable::Executable;
-use crate::status::{RunnerStatus, Runners};
+use crate::status::{Crash, RunnerStatus, Runners};
 use crate::usage::Bounds;
 
 /// The sandbox of a plugin's process.
@@ -34,7 +34,7 @@ pub struct Launch {
     /// Whether the host restarts the plugin after a crash.
     pub restartable: bool,
     /// Whether `plugin check` runs the plugin. If so, a crash in a function that has no answer is also reported as a fault
-    /// of that function, and the pause before a restart does not grow.
+    /// of that function, and the host starts the process again after any number of crashes.
     pub is_checked: bool,
     /// The plugin's inline methods. Their functions return at once.
     pub inline: Arc<[String]>,
@@ -46,6 +46,8 @@ pub struct Launch {
     /// The statistics of all of the plugin's instances.
     pub status: Arc<RunnerStatus>,
     pub runners: Arc<Runners>,
-    /// Called when the process has ended and the host does not restart it, with `true` if the process kept ending by itself.
+    /// Called after each crash, before the next process starts. Not if `is_checked`, which reports crashes in another way.
+    pub crashed: Box<dyn Fn(&Crash) + Send + Sync>,
+    /// Called when the process has ended and the host does not restart it, with `true` if the process kept ending.
     pub given_up: Box<dyn Fn(bool) + Send + Sync>,
 }

@@ -17,17 +17,10 @@ use crate::runner::{Backend, Runner, RunnerGone, reason_of};
 use crate::status::{Crash, Ending};
 use crate::usage::TOO_MUCH_MEMORY;
 
-/// The host gives a plugin up after this many consecutive runners ended within [`EARLY`] of their start. A runner that
-/// answered a call or ended during one does not count, since a client could cause that.
+/// The host gives a plugin up after this many consecutive runners ended within [`EARLY`] of their start. A runner that had
+/// answered a call does not count, so that calls which crash the plugin do not stop it while it answers others.
 const MAX_EARLY_ENDS: u32 = 3;
 const EARLY: Duration = Duration::from_secs(60);
-
-/// How many consecutive runners may crash without answering a call before the host delays restarts.
-const FREE_CRASHES: u32 = 5;
-
-/// The first and the longest delay.
-const FIRST_DELAY: Duration = Duration::from_millis(10);
-const MAX_DELAY: Duration = Duration::from_secs(10);
 
 /// How long an event waits for a runner.
 const EVENT_PATIENCE: Duration = Duration::from_secs(5);
@@ -254,7 +247,7 @@ impl SharedProxy {
     /// Runs one runner after the other, on a thread that outlives each of them: the kernel kills a runner with its parent thread.
     fn keep(&self, first: Sender<Result<(), String>>) {
         let mut first = Some(first);
-        let (mut in_vain, mut early) = (0, 0);
+        let mut early = 0;
         loop {
             let began = Instant::now();
             let served = self.run_one(&mut first);
@@ -271,30 +264,15 @@ impl SharedProxy {
                     self.give_up(false);
                     return;
                 }
-                ServiceEnd::Ended { has_answered, by_itself } => {
-                    in_vain = if has_answered { 0 } else { in_vain + 1 };
-                    early = if by_itself && began.elapsed() < EARLY { early + 1 } else { 0 };
+                ServiceEnd::Ended { has_answered } => {
+                    early = if !has_answered && began.elapsed() < EARLY { early + 1 } else { 0 };
                 }
             }
             if early >= MAX_EARLY_ENDS && !self.launch.is_checked {
                 self.give_up(true);
                 return;
             }
-            if !self.pause(in_vain) {
-                return;
-            }
         }
-    }
-
-    /// Delays the next runner after several that answered nothing. Returns false if the instance ends meanwhile.
-    fn pause(&self, in_vain: u32) -> bool {
-        let mut state = self.state.lock();
-        if let Some(more) = in_vain.checked_sub(FREE_CRASHES) {
-            let more = if self.launch.is_checked { 0 } else { more };
-            let until = Instant::now() + FIRST_DELAY.saturating_mul(1 << more.min(16)).min(MAX_DELAY);
-            while !matches!(state.stage, Stage::Ended) && !self.changed.wait_until(&mut state, until).timed_out() {}
-        }
-        !matches!(state.stage, Stage::Ended)
     }
 
     fn give_up(&self, in_quarantine: bool) {
@@ -327,7 +305,7 @@ impl SharedProxy {
                     return ServiceEnd::Refused;
                 }
                 tracing::error!(plugin = self.launch.plugin, reason, "the plugin's runner could not be started again");
-                return ServiceEnd::Ended { has_answered: false, by_itself: true };
+                return ServiceEnd::Ended { has_answered: false };
             }
         };
         let process = runner.process.clone();
@@ -364,8 +342,7 @@ impl SharedProxy {
             Err(_) => Ending::Killed("unknown"),
         };
         self.note_end(&runner, how);
-        let has_answered = is_up && runner.has_answered();
-        ServiceEnd::Ended { has_answered, by_itself: !has_answered && runner.open.last_method().is_none() }
+        ServiceEnd::Ended { has_answered: is_up && runner.has_answered() }
     }
 
     /// Makes the plugin's instance in a new runner, and routes calls to it.
@@ -399,6 +376,9 @@ impl SharedProxy {
         let crash = Crash { how, method: runner.open.last_method() };
         let (plugin, method) = (&self.launch.plugin, crash.method.as_deref());
         tracing::error!(plugin, pid = runner.process.pid, %how, method, "the plugin's process has ended");
+        if !self.launch.is_checked {
+            (self.launch.crashed)(&crash);
+        }
         self.launch.status.crashed(crash);
     }
 
@@ -421,8 +401,7 @@ enum ServiceEnd {
     /// The plugin's start failed in its first runner.
     Refused,
     Ended {
+        /// Whether the runner had answered a call.
         has_answered: bool,
-        /// Whether the runner had answered no call and ended during none.
-        by_itself: bool,
     },
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use outrigger_abi::ErrorKind;
+use outrigger_isolate::Crash;
 use parking_lot::Mutex;
 
 use crate::calls::AnswerOutcome;
@@ -135,6 +136,13 @@ impl Health {
     pub fn fault(&self, what: String) {
         *self.last_fault.lock() = Some(what);
         self.faults.fetch_add(1, Ordering::Release);
+    }
+
+    /// Describes a crash of the plugin's process, and what an operator can do.
+    pub fn crashed(&self, crash: &Crash) {
+        let method = crash.method.as_deref().map_or("no call".to_owned(), |method| format!("the call of {method}"));
+        let advice = "see its lines in the log, and after a repair call reloadplugin, or startplugin if it is stopped";
+        *self.last_fault.lock() = Some(format!("its process ended during {method} ({}): {advice}", crash.how));
     }
 
     pub fn last_fault(&self) -> Option<String> {

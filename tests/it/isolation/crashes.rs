@@ -90,6 +90,14 @@ fn plugin_that_keeps_ending_by_itself_is_put_into_quarantine_until_it_is_started
     other.call("startplugin", json!(["faulty"]));
     assert_eq!(other.plugin("faulty")["state"], json!("running"));
     other.call("faultwho", json!([]));
+    // So is a plugin that ends in three calls after its process has answered none. The first process has answered one.
+    for _ in 0..4 {
+        assert_eq!(other.refused("faultabort", json!([])), crashed());
+    }
+    wait_until("the plugin is in quarantine again", || other.plugin("faulty")["state"] == json!("quarantined"));
+    let told = other.plugin("faulty");
+    let fault = told["last_fault"].as_str().unwrap();
+    assert!(fault.starts_with("its process ended during the call of faultabort (SIGABRT): see"), "{fault}");
 }
 
 #[test]

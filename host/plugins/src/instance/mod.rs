@@ -144,7 +144,7 @@ pub enum PluginFailure {
     Stuck,
     /// Its process has ended and is not restarted.
     Crashed,
-    /// Its processes ended by themselves soon after their start, several times in a row.
+    /// Several of its processes in a row ended soon after their start, before they answered a call.
     Quarantined,
 }
 

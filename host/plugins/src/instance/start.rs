@@ -218,7 +218,7 @@ fn maker(
             Box::new(move || unsafe { UsedPlugin::create(table) })
         }
         Code::Isolated(runs) => {
-            let (failures, id) = (launch.failures.clone(), launch.id);
+            let (failures, id, health) = (launch.failures.clone(), launch.id, launch.health.clone());
             let launch = RunnerLaunch {
                 plugin: code.manifest.id.clone(),
                 code: runs.clone(),
@@ -238,6 +238,7 @@ fn maker(
                 bounds: launch.bounds,
                 status: launch.runners.clone(),
                 runners: runners.clone(),
+                crashed: Box::new(move |crash| health.crashed(crash)),
                 given_up: Box::new(move |in_quarantine| {
                     let failure = if in_quarantine { PluginFailure::Quarantined } else { PluginFailure::Crashed };
                     let _ = failures.send((id, failure));

@@ -76,7 +76,7 @@ impl Registry {
         let Serving { mut plugins, configured, .. } = serving.clone();
         let Some(plugin) = plugins.get_mut(position) else { return };
         let id = plugin.id().to_owned();
-        let reason = "its process ended by itself three times in a row, each time within a minute of its start";
+        let reason = "its process ended three times in a row within a minute of its start, and answered no call";
         let is_critical = plugin.code.as_ref().is_some_and(|code| code.manifest.critical);
         plugin.in_quarantine = true;
         let ended = plugin.instance.take();

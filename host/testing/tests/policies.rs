@@ -4,16 +4,21 @@
 use std::sync::{Arc, Mutex};
 
 use bitcoin::absolute::LockTime;
+use bitcoin::bip32::{DerivationPath, Xpriv, Xpub};
 use bitcoin::consensus::serialize;
+use bitcoin::secp256k1::Secp256k1;
 use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Transaction, TxIn, TxOut};
 use outrigger_sdk::RpcError;
 use outrigger_service::policy::{Act, JudgedTransaction, Judgement, Owner, Policy, PolicyQuery, SavedPolicy};
 use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
-use outrigger_service::wallet::AddressType;
-use outrigger_service::wire::Blob;
+use outrigger_service::wallet::{AddressType, CreateOptions, Import, KeysImport};
+use outrigger_service::wire::{Blob, Secret};
 use outrigger_service::{ErrorKind, Scope};
 use outrigger_testing::{ANYONE, TestHost};
+
+const KEY: &str =
+    "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
 
 /// A policy that records its queries, and refuses while it has a reason.
 #[derive(Clone, Default)]
@@ -243,10 +248,60 @@ fn copies_of_a_guarded_wallet_are_guarded_whatever_their_names() {
 }
 
 #[test]
+fn copies_of_keys_along_a_path_and_of_derived_keys_are_guarded() {
+    let (host, watch, _) = guarded();
+    let sealed = |options: &mut CreateOptions| options.passphrase = Secret::new("open".into());
+    host.create_wallet("guarded sealed", sealed).unwrap();
+    let texts = |wallet: &str| host.handle().keys.private_descriptors(host.open_call(Some(wallet)).0);
+    host.handle().admin.unlock(host.open_call(Some("guarded sealed")).0, Secret::new("open".into()), 60).unwrap();
+    let text = texts("guarded sealed").unwrap().remove(0).text.expose().to_owned();
+    let of_sealed: Xpriv = text.split(['(', '/']).find_map(|part| part.parse().ok()).unwrap();
+    let root: Xpriv = KEY.parse().unwrap();
+    let other = Xpub::from_priv(&Secp256k1::new(), &of_sealed);
+    for text in [
+        format!("wpkh({KEY}/84h/1h/0h/0/*)"),
+        format!("wpkh({KEY}/8h/*h)"),
+        format!("wsh(multi(1,{KEY}/48h/1h/7h/0/*,{other}/0/*))"),
+        format!("tr({KEY}/86h/*)"),
+    ] {
+        host.import("guarded", text, false);
+    }
+    watch.refuse(Some("no"));
+    let at =
+        |key: &Xpriv, path: &str| key.derive_priv(&Secp256k1::new(), &path.parse::<DerivationPath>().unwrap()).unwrap();
+    let wif = |path: &str| at(&root, path).to_priv().to_wif();
+    for (number, (text, is_copy)) in [
+        (format!("wpkh({}/*)", at(&root, "84h/1h/0h/0")), true),
+        (format!("tr({}/1h/5h/*)", at(&root, "84h")), true),
+        (format!("wpkh({}/5/*)", at(&root, "48h/1h/7h")), true),
+        (format!("pkh({}/3h/*)", at(&of_sealed, "44h")), true),
+        (format!("wpkh({})", wif("84h/1h/0h/0/3")), true),
+        (format!("wpkh({})", at(&root, "84h/1h/0h/0/3")), true),
+        (format!("wpkh({})", wif("8h/3h")), true),
+        (format!("wsh(multi(1,{},{other}/*))", wif("86h/4")), true),
+        (format!("pkh({})", wif("48h/1h/7h/0/2")), true),
+        (format!("wpkh({}/*)", at(&root, "3h")), false),
+        (format!("wpkh({})", wif("3h/1")), false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("copy {number}");
+        host.create_wallet(&name, |options| options.blank = true).unwrap();
+        host.import(&name, text, false);
+        assert_eq!(texts(&name).is_err(), is_copy, "{name}");
+    }
+    host.create_wallet("single", |options| options.blank = true).unwrap();
+    let keys =
+        KeysImport { private_keys: vec![Secret::new(wif("84h/1h/0h/0/4"))], timestamp: 1, ..KeysImport::default() };
+    host.handle().import.import(host.open_call(Some("single")).0, vec![Import::Keys { keys }]).unwrap();
+    assert_eq!(texts("single").unwrap_err().detail, "The policy 'policy' refuses: no");
+}
+
+#[test]
 fn a_wallet_that_is_loaded_is_guarded_once_another_with_its_key_is() {
     let (host, watch, _) = guarded();
-    let key = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtHcQJCCRUcMRvmDUjyEmNUWwx8UbK";
-    let text = |path: &str| format!("wpkh({key}/{path}/*)");
+    let text = |path: &str| format!("wpkh({KEY}/{path}/*)");
     host.create_wallet("early", |options| options.blank = true).unwrap();
     host.import("early", text("1"), false);
     let keys = || host.handle().keys.private_descriptors(host.open_call(Some("early")).0).map(drop);

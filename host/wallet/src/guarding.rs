@@ -3,15 +3,20 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
-use bitcoin::bip32::Xpub;
+use bitcoin::ScriptBuf;
 use bitcoin::hashes::{Hash, sha256};
 use bitcoin::hex::DisplayHex;
+use bitcoin::key::TweakedPublicKey;
+use bitcoin::secp256k1::{PublicKey, XOnlyPublicKey};
+use outrigger_descriptor::Descriptor;
+use outrigger_memory::wipe_stack;
 use outrigger_service::Result as ServiceResult;
 use outrigger_service::wire::{Blob, from_bytes};
 
-use super::descriptors::{bad_descriptor, parse_stored};
+use super::descriptors::{SECP, parse_stored};
 use super::error::{Result, WalletError};
 use super::guards::{KeyId, Policies};
+use super::imported::scripts_of_key;
 use super::live::Wallet;
 use super::store::Reading;
 use super::store::rows::{DescriptorRow, KeyRow};
@@ -73,47 +78,96 @@ impl Wallet {
         })
     }
 
-    /// The keys with which the wallet, or its signer plugin, signs.
+    /// The keys with which the wallet, or its signer plugin, signs, and the keys above them from which the wallet derives these.
     fn guarded_keys(&self, txn: &Reading<'_>) -> Result<BTreeSet<KeyId>> {
         let (t, is_provided) = (&self.store.tables, self.signer().is_some());
+        let encryption_key = self.encryption_key().ok();
         // The signer counts, too: it finds its keys by their origins, and any wallet may name those.
         let mut keys: BTreeSet<KeyId> = self.signer().map(|signer| format!("signer {signer}")).into_iter().collect();
         for (number, row) in t.all_descriptors(txn)? {
             if row.has_private || is_provided {
-                keys.extend(self.keys_of(number, &row, is_provided)?);
+                // A write that replaces the encryption key cannot decrypt with the former one.
+                let private = encryption_key.as_ref().map(|key| self.private_descriptor(txn, number, key));
+                keys.extend(self.keys_of(number, &row, private.and_then(Result::ok).flatten(), is_provided)?);
             }
         }
         for entry in t.imported_keys.iter(txn)? {
             let row: KeyRow = from_bytes(entry?.1).map_err(WalletError::Damaged)?;
             keys.extend(single(&row.public_key).filter(|_| row.private));
         }
+        wipe_stack();
         Ok(keys)
     }
 
-    /// The keys of a descriptor that are the wallet's own.
-    fn keys_of(&self, number: u32, row: &DescriptorRow, is_provided: bool) -> Result<Vec<KeyId>> {
-        let parsed = parse_stored(number, &row.identity, self.shared.network)?;
-        let all = parsed.extended_keys();
-        if all.is_empty() {
-            // A descriptor of single keys. All of them count, including those of co-signers.
-            let expansion = parsed.expand(0).map_err(|error| bad_descriptor(number, &error))?;
-            let origins = expansion.scripts.iter().flat_map(|script| &script.origins);
-            return Ok(origins.filter_map(|origin| single(&origin.public_key)).collect());
-        }
-        let is_own = |(xpub, _): &(Xpub, _)| is_provided || row.holds(&xpub.to_string());
-        let mut keys: Vec<KeyId> = all.iter().filter(|key| is_own(key)).map(|(xpub, _)| extended(xpub)).collect();
-        if keys.len() == all.len() {
-            // If all are its own, so are the keys below their hardened steps.
-            let normalised = parse_stored(number, &row.public, self.shared.network)?;
-            keys.extend(normalised.extended_keys().iter().map(|(xpub, _)| extended(xpub)));
-        }
+    /// The keys of a descriptor that are the wallet's own. Only its private text tells the keys between hardened steps.
+    fn keys_of(
+        &self,
+        number: u32,
+        row: &DescriptorRow,
+        private: Option<Descriptor>,
+        is_provided: bool,
+    ) -> Result<Vec<KeyId>> {
+        let (network, is_locked) = (self.shared.network, private.is_none());
+        let written = private.map_or_else(|| parse_stored(number, &row.identity, network), Ok)?;
+        let normalised = parse_stored(number, &row.public, network)?;
+        let extended_keys = written.extended_keys();
+        let paths = written.path_keys().into_iter().zip(normalised.path_keys());
+        let own = extended_keys.iter().zip(paths).filter(|((xpub, _), _)| is_provided || row.holds(&xpub.to_string()));
+        let mut keys: Vec<KeyId> =
+            own.flat_map(|(_, (above, below))| above.into_iter().chain(below)).map(extended).collect();
+        // The public text does not tell which of several single keys are private, so all of them count.
+        let is_own = |is_private| is_private || (is_locked && extended_keys.is_empty());
+        let singles = written.single_keys().into_iter().filter(|(_, is_private)| is_own(*is_private));
+        keys.extend(singles.filter_map(|(key, _)| single(&key.to_bytes())));
         Ok(keys)
+    }
+
+    /// Whether a descriptor with private keys derives one of these public keys, also one of a co-signer.
+    fn derives_any(&self, public_keys: &[PublicKey]) -> Result<bool> {
+        let (txn, t) = (self.store.read()?, &self.store.tables);
+        let is_own = |row: &DescriptorRow| row.has_private || self.signer().is_some();
+        for script in public_keys.iter().flat_map(scripts_of) {
+            for (number, _) in t.script(&txn, &script)?.map(|row| row.owners).unwrap_or_default() {
+                if t.descriptor(&txn, number)?.as_ref().is_some_and(is_own) {
+                    return Ok(true);
+                }
+            }
+        }
+        let wanted: BTreeSet<XOnlyPublicKey> = public_keys.iter().map(|key| key.x_only_public_key().0).collect();
+        for (number, row) in t.all_descriptors(&txn)?.into_iter().filter(|(_, row)| is_own(row)) {
+            let parsed = self.descriptors.get(number, &row.public)?;
+            for index in row.derived_begin..row.range_end {
+                let expanded = parsed.expand(index).ok();
+                let expanded =
+                    expanded.map_or_else(|| self.expand_derived(&txn, (number, index)), |one| Ok(Some(one)))?;
+                let scripts = expanded.map(|one| one.scripts).unwrap_or_default();
+                let origins = scripts.iter().flat_map(|script| &script.origins);
+                let keys: Vec<PublicKey> =
+                    origins.filter_map(|one| PublicKey::from_slice(&one.public_key).ok()).collect();
+                if keys.iter().any(|key| wanted.contains(&key.x_only_public_key().0)) {
+                    return Ok(true);
+                }
+                // The table of scripts told of such a descriptor.
+                let is_found = |script: &ScriptBuf| keys.iter().any(|key| scripts_of(key).contains(script));
+                if !keys.is_empty() && scripts.iter().all(|one| is_found(&one.script_pubkey)) {
+                    break;
+                }
+            }
+        }
+        Ok(false)
     }
 }
 
-fn extended(xpub: &Xpub) -> KeyId {
-    let bytes = [&xpub.public_key.serialize()[..], &xpub.chain_code.to_bytes()[..]].concat();
-    sha256::Hash::hash(&bytes).to_string()
+/// The scripts for which the key alone signs, as descriptors derive them.
+fn scripts_of(key: &PublicKey) -> Vec<ScriptBuf> {
+    let x_only = key.x_only_public_key().0;
+    let tweaked = TweakedPublicKey::dangerous_assume_tweaked(x_only);
+    let taproot = [ScriptBuf::new_p2tr(&SECP, x_only, None), ScriptBuf::new_p2tr_tweaked(tweaked)];
+    [scripts_of_key(&key.serialize()), taproot.into()].concat()
+}
+
+fn extended((public_key, chain_code): (PublicKey, [u8; 32])) -> KeyId {
+    sha256::Hash::hash(&[&public_key.serialize()[..], &chain_code].concat()).to_string()
 }
 
 fn single(public_key: &[u8]) -> Option<KeyId> {
@@ -159,6 +213,15 @@ impl Write<'_> {
         let guards = &self.wallet.shared.guards;
         if guards.is_idle() && self.meta.policies.is_empty() {
             return Ok(());
+        }
+        // The keys that guarded wallets derive for their addresses are not listed.
+        let others = if self.new_keys.is_empty() { Vec::new() } else { self.wallet.shared.follower.loaded() };
+        for other in others {
+            let of_other = other.guarded.lock().policies.clone();
+            if other.slot != self.wallet.slot && !of_other.is_empty() && other.derives_any(&self.new_keys)? {
+                let mut guarded = self.wallet.guarded.lock();
+                guarded.policies = guarded.policies.iter().chain(&*of_other).cloned().collect();
+            }
         }
         let version = guards.version.load(Ordering::SeqCst);
         let keys = self.wallet.guarded_keys(self.reads())?;

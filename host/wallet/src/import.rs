@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use bitcoin::secp256k1::PublicKey;
 use bitcoin::{PrivateKey, ScriptBuf};
 use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::wallet::{DescriptorImport, Import, ImportOutcome, KeyOrigin, KeysImport, Ownership};
@@ -339,6 +340,7 @@ impl Write<'_> {
             if self.t.keys.get(self.reads(), &place)?.is_none() {
                 self.put(self.t.keys, &place, &encryption_key.wrap(&place, wif.expose())?)?;
                 self.adds_keys = true;
+                self.new_keys.extend(PublicKey::from_slice(&public_key));
             }
             self.learn_key(key_row(public_key, true), &mut learned)?;
         }

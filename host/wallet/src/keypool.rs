@@ -68,6 +68,9 @@ impl Write<'_> {
             let key = private_key_of(number);
             self.put(self.t.keys, &key, &encryption_key.wrap(&key, text.expose())?)?;
             self.adds_keys = true;
+            if !self.wallet.shared.guards.is_idle() {
+                self.new_keys.extend(parsed.fixed_keys().iter().map(|public_key| public_key.inner));
+            }
         }
         Ok(())
     }

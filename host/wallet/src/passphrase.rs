@@ -77,6 +77,8 @@ impl Wallet {
         let until = self.shared.node.time().saturating_add(seconds);
         let deadline = Instant::now() + Duration::from_secs(seconds);
         *self.lock.lock() = Lock::Unlocked { key, until, deadline };
+        // Only the private texts tell all keys by which copies of it are found.
+        self.guarded.lock().version = 0;
         self.shared.follower.alarms.set(deadline, Due::Lock(self.slot));
         self.tell_lock(false);
         Ok(())

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bitcoin::secp256k1::PublicKey;
 use bitcoin::{OutPoint, Txid};
 use outrigger_service::events::Event;
 use outrigger_service::wallet::Synced;
@@ -45,6 +46,8 @@ pub struct Write<'w> {
     pub locks: Vec<(OutPoint, bool)>,
     /// Whether the write adds keys with which the wallet signs.
     pub adds_keys: bool,
+    /// The public keys of new private keys without a wildcard.
+    pub new_keys: Vec<PublicKey>,
     /// Whether the last backup lacks a change of this write.
     needs_backup: bool,
 }
@@ -95,6 +98,7 @@ impl Wallet {
             log: LogNotes::default(),
             locks: Vec::new(),
             adds_keys: false,
+            new_keys: Vec::new(),
             needs_backup: false,
         };
         let result = change(&mut write)?;

@@ -207,6 +207,12 @@ impl Key {
         Some((extended.public, extended.private.as_ref().map(|private| Secret::new(private.to_string()))))
     }
 
+    /// The single key in the text, and whether it has its private key.
+    pub fn single(&self) -> Option<(PublicKey, bool)> {
+        let Body::Single(single) = &self.body else { return None };
+        Some((single.public, single.secret.is_some()))
+    }
+
     /// The length of the public key in a script, in bytes.
     pub fn size(&self) -> usize {
         match &self.body {

@@ -34,7 +34,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use bitcoin::bip32::Xpub;
-use bitcoin::{Address, AddressType as AddressKind, Network, NetworkKind, ScriptBuf};
+use bitcoin::{Address, AddressType as AddressKind, Network, NetworkKind, PublicKey, ScriptBuf};
 
 pub use branches::PrivateBranches;
 pub use checksum::checksum;
@@ -269,6 +269,23 @@ impl Descriptor {
     /// The extended keys in its text, each with its private form if present.
     pub fn extended_keys(&self) -> Vec<(Xpub, Option<Secret>)> {
         self.keys.iter().filter_map(Key::extended).collect()
+    }
+
+    /// For each of [`Descriptor::extended_keys`], the public keys along its path with their chain codes: the key in the text, and the
+    /// key after each step before the wildcard. A list ends before the first hardened step without a private key.
+    pub fn path_keys(&self) -> Vec<Vec<(secp256k1::PublicKey, [u8; 32])>> {
+        self.keys.iter().filter_map(Key::path_keys).collect()
+    }
+
+    /// The single keys in its text, each with whether its private key is present.
+    pub fn single_keys(&self) -> Vec<(PublicKey, bool)> {
+        self.keys.iter().filter_map(Key::single).collect()
+    }
+
+    /// The public keys of its private keys without a wildcard, at the ends of their paths.
+    pub fn fixed_keys(&self) -> Vec<PublicKey> {
+        let fixed = self.keys.iter().filter(|key| key.is_private() && !key.is_ranged());
+        fixed.filter_map(|key| Some(key.derive(0).ok()?.public)).collect()
     }
 
     /// The private key in its text whose public key has this HASH160, as WIF. An extended key counts as the key at the

@@ -74,7 +74,7 @@ pub struct Caller {
     /// The user's name.
     pub user: Option<Arc<str>>,
     pub method: Option<Arc<str>>,
-    /// Whether the host asks a policy for a verdict. The policy may then only read its wallet, the chain and the mempool.
+    /// Whether the host asks a policy for a verdict. The policy may then only read wallets, the chain and the mempool.
     pub judges: bool,
 }
 
@@ -83,6 +83,8 @@ pub struct Caller {
 pub struct Scopes {
     open: ByToken<TokenMap<Arc<CallScope>>>,
     named: Mutex<NamedScopes>,
+    /// The instances that judge, once for each judgement in progress.
+    judging: Mutex<Vec<u64>>,
     /// Whether a client still waits for the answer of the call with this token.
     wanted: Option<Box<dyn Fn(u64) -> bool + Send + Sync>>,
 }
@@ -126,7 +128,13 @@ pub struct ScopeGuard {
 impl Drop for ScopeGuard {
     fn drop(&mut self) {
         // The snapshots are closed after the lock is released.
-        let _scope = self.scopes.open.of(self.token).remove(&self.token);
+        let scope = self.scopes.open.of(self.token).remove(&self.token);
+        if let Some(scope) = scope.filter(|scope| scope.caller.judges) {
+            let mut judging = self.scopes.judging.lock();
+            if let Some(at) = judging.iter().position(|instance| *instance == scope.instance) {
+                judging.swap_remove(at);
+            }
+        }
     }
 }
 
@@ -137,6 +145,9 @@ impl Scopes {
     }
 
     pub fn open(self: &Arc<Self>, token: u64, instance: u64, caller: Caller) -> ScopeGuard {
+        if caller.judges {
+            self.judging.lock().push(instance);
+        }
         let scope = CallScope { instance, caller, of_call: true, ..CallScope::default() };
         self.open.of(token).insert(token, Arc::new(scope));
         ScopeGuard { scopes: self.clone(), token }
@@ -172,20 +183,24 @@ impl OwnScopes {
         Self { scopes, instance, granted: Arc::new(granted), _named }
     }
 
-    /// The call of `scope`. Outside of calls, this is an empty one, or one for a wallet that the instance opened by name.
+    /// The call of `scope`. Outside of calls, this is an empty one, or one for a wallet that the instance opened by name. It judges while
+    /// the instance judges anything, since the host cannot tell for which call a thread uses it.
     /// The instance's grants bound each. [`ErrorKind::Stale`] if the call has ended, or belongs to another instance.
     fn get(&self, scope: Scope) -> Result<Call> {
         let granted = self.granted.clone();
+        let outside = |wallet| {
+            let judges = self.scopes.judging.lock().contains(&self.instance);
+            let caller = Caller { wallet, judges, ..Caller::default() };
+            Arc::new(CallScope { instance: self.instance, caller, ..CallScope::default() })
+        };
         if scope == Scope::NONE {
-            return Ok(Call { scope: Arc::default(), granted });
+            return Ok(Call { scope: outside(None), granted });
         }
         if scope.0 & NAMED != 0 {
             let named = self.scopes.named.lock();
             let (_, name) =
                 named.of_tokens.get(&scope.0).filter(|(of, _)| *of == self.instance).ok_or(ErrorKind::Stale)?;
-            let caller = Caller { wallet: Some(name.clone()), ..Caller::default() };
-            let scope = CallScope { instance: self.instance, caller, ..CallScope::default() };
-            return Ok(Call { scope: Arc::new(scope), granted });
+            return Ok(Call { scope: outside(Some(name.clone())), granted });
         }
         let open = self.scopes.open.of(scope.0);
         let own = open.get(&scope.0).filter(|call| call.instance == self.instance);
@@ -252,7 +267,7 @@ impl CallScope {
 }
 
 fn while_judging() -> ServiceError {
-    ServiceError::new(ErrorKind::Refused, "A policy that judges may only read its wallet, the chain and the mempool")
+    ServiceError::new(ErrorKind::Refused, "A policy that judges may only read wallets, the chain and the mempool")
 }
 
 impl Call {
@@ -316,6 +331,21 @@ mod tests {
         assert_eq!(others.err().unwrap().kind, ErrorKind::Stale);
         drop(guard);
         assert_eq!(own.get(Scope(5)).err().unwrap().kind, ErrorKind::Stale);
+    }
+
+    #[test]
+    fn an_instance_that_judges_judges_with_its_scopes_outside_of_calls_too() {
+        let scopes = Arc::new(Scopes::default());
+        let [own, others] = [1, 2].map(|instance| OwnScopes::of(scopes.clone(), instance, GrantedAccess::default()));
+        let judges = |own: &OwnScopes| {
+            [Scope::NONE, own.named("hot").unwrap()].map(|scope| own.get(scope).unwrap().caller.judges)
+        };
+        let judging = Caller { judges: true, ..Caller::default() };
+        let [first, second] = [5, 6].map(|token| scopes.open(token, 1, judging.clone()));
+        drop(first);
+        assert_eq!((judges(&own), judges(&others)), ([true; 2], [false; 2]));
+        drop(second);
+        assert_eq!(judges(&own), [false; 2]);
     }
 
     #[test]

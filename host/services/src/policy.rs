@@ -98,7 +98,10 @@ impl WalletService {
         let call = self.call(scope)?;
         let scope = if call.of_call { scope } else { Scope::NONE };
         let asked = Asked { plugin, wallet, method: format!("{POLICY}.{function}") };
-        let answer = self.providers.ask(scope, &call.caller.makers, &asked, message)?;
+        // The plugin that acts is a maker, too.
+        let own = call.granted.user.split_once(':').map(|(_, plugin)| Arc::from(plugin));
+        let makers: Vec<Arc<str>> = call.caller.makers.iter().cloned().chain(own).collect();
+        let answer = self.providers.ask(scope, &makers, &asked, message)?;
         from_bytes(&answer).map_err(|error| {
             let detail = format!("The policy '{plugin}' of the wallet \"{wallet}\" gave no valid answer: {error}");
             ServiceError::new(ErrorKind::Refused, detail)

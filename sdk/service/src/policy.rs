@@ -6,7 +6,7 @@
 //! it. If a policy does not answer in time, the host refuses, and the client's error (-4) names the plugin.
 //!
 //! The host holds no lock while it asks. During the call, a policy may read the call's wallet ([`crate::WalletRead`]). The host refuses
-//! functions that sign, pay, export keys, change the wallet or call methods.
+//! functions that sign, pay, export keys, change a wallet or call methods, and refuses them to the instance outside of calls as well.
 //!
 //! The example `spending-guard` of the SDK implements it.
 

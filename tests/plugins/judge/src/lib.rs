@@ -78,24 +78,29 @@ impl Plugin for Judge {
 }
 
 impl Judge {
-    /// The host's answer to each request. The first two only read.
-    fn reach(&self, scope: Scope) -> Vec<String> {
+    /// The host's answer to each request, with the scope of the call and with others. The first three only read.
+    fn reach(&self, scope: Scope, wallet: &str) -> Vec<String> {
         let host = &self.host;
         let told = |outcome: ServiceResult<()>| outcome.map_or_else(|error| error.to_string(), |()| "allowed".into());
         let query = BalancesQuery { min_depth: 0, avoid_reuse: false };
-        [
+        let named = host.wallet.scope_of(scope, wallet.to_owned()).map_or(scope, Scope);
+        let mut reached = vec![
             host.wallet.info(scope).map(drop),
             host.wallet.balances(scope, query).map(drop),
-            self.sign(scope),
-            host.pay.send(scope, Blob::default(), Vec::new()).map(drop),
-            host.keys.private_descriptors(scope).map(drop),
-            host.admin.lock(scope),
-            host.book.lock_coins(scope, vec![OutPoint::null()], false),
+            host.wallet.info(named).map(drop),
             host.rpc.caller(scope).map(drop),
-            host.rpc.call(scope, "getblockcount".into(), Blob(b"[]".to_vec()), As::Plugin).map(drop),
-        ]
-        .map(told)
-        .to_vec()
+        ];
+        for scope in [scope, named, Scope::NONE] {
+            reached.extend([
+                self.sign(scope),
+                host.pay.send(scope, Blob::default(), Vec::new()).map(drop),
+                host.keys.private_descriptors(scope).map(drop),
+                host.admin.lock(scope),
+                host.book.lock_coins(scope, vec![OutPoint::null()], false),
+                host.rpc.call(scope, "getblockcount".into(), Blob(b"[]".to_vec()), As::Plugin).map(drop),
+            ]);
+        }
+        reached.into_iter().map(told).collect()
     }
 
     fn sign(&self, scope: Scope) -> ServiceResult<()> {
@@ -113,7 +118,7 @@ impl Policy for Judge {
         let is_in = |acts: &[String]| acts.contains(&act);
         let mut seen = json!({"wallet": query.wallet, "user": query.user, "method": query.method, "act": act});
         if is_in(&self.options.reach) {
-            seen["reached"] = json!(self.reach(scope));
+            seen["reached"] = json!(self.reach(scope, &query.wallet));
         }
         self.host.measure("verdicts", "Verdicts", &[("act", &act)], Measure::Count { by: 1 });
         let bounds = vec![2, 10];

@@ -7,13 +7,17 @@ use crate::isolation::has_sandbox;
 use crate::policies::{WALLET_ERROR, fund};
 
 /// The groups, with the guard for wallets whose names begin with "hot". The limit is 10 BTC in two hours.
-fn start(rest: &str) -> Host {
+fn options(rest: &str) -> HostOptions {
     let rest = format!(
-        "grants = [\"store/1\", \"chain/1\", \"wallet-read/1\"]\nreload = \"after\"\n{rest}\n\
+        "grants = [\"store/1\", \"chain/1\", \"wallet-read/1\"]\n{rest}\n\
          [plugins.options]\nlimit = 1_000_000_000\nhours = 2\nbackups = true\n\
          \n[[wallet.policies]]\nwallets = [\"hot*\"]\nplugin = \"spending-guard\"\n"
     );
-    Host::start_with(HostOptions::with_plugin(&all_groups(), built().library("outrigger_spending_guard"), &rest))
+    HostOptions::with_plugin(&all_groups(), built().library("outrigger_spending_guard"), &rest)
+}
+
+fn start(rest: &str) -> Host {
+    Host::start_with(options(rest))
 }
 
 fn reserved(client: &mut Client) -> f64 {
@@ -108,6 +112,10 @@ fn spending_guard_keeps_the_limit_over_crashes_reloads_and_restores() {
     let file = |name: &str| json!([folder.path().join(name).display().to_string()]);
     let place = if has_sandbox() { "isolated = true" } else { "" };
     let host = start(place);
+    // Two instances would each allow up to the limit.
+    let told = Host::check(&options("reload = \"beside\""));
+    let told = (told.status.code(), String::from_utf8_lossy(&told.stderr).into_owned());
+    assert!(told.0 == Some(2) && told.1.contains("plugins.reload: ") && told.1.contains("keeps a store"), "{told:?}");
     let mut wallet = host.new_wallet("hot");
     fund(&mut wallet, 1);
     wallet.call("backupwallet", file("before"));

@@ -6,13 +6,15 @@ use std::time::Duration;
 use outrigger_base::paths::{NoHome, absolute_text};
 use outrigger_isolate::{Bounds, Confinement};
 use outrigger_sandbox::{Policy, Reach};
+use outrigger_sdk::manifest::Manifest;
+use outrigger_service::policy::POLICY;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::answer::DEFAULT_MAX_BYTES;
 use crate::file::is_path;
-use crate::grants::Grant;
+use crate::grants::{Grant, STORE};
 
 /// The default limits of an isolated plugin's process: memory in MiB, and threads. The longest answers of the bundled
 /// plugins exceed 100 MB, and building one needs several times its length.
@@ -62,9 +64,8 @@ pub struct PluginConfig {
     pub max_threads: Option<u32>,
     /// The bound of its store, in MiB; default 256.
     pub max_store_mib: Option<u32>,
-    /// Whether a new instance starts beside the old one, or after it has ended.
-    #[serde(default)]
-    pub reload: Reload,
+    /// Whether a new instance starts beside the old one, or after it has ended. The default is [`PluginConfig::reload`]'s.
+    pub reload: Option<Reload>,
     grants: Option<Vec<Grant>>,
     /// Its options, as declared in its manifest.
     #[serde(default)]
@@ -195,11 +196,10 @@ impl LogLevel {
 }
 
 /// When the new instance of a reloaded plugin starts.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reload {
     /// While the old one still answers calls.
-    #[default]
     Beside,
     /// After the old one has ended. Calls wait meanwhile.
     After,
@@ -247,6 +247,18 @@ impl PluginConfig {
             Sandbox::None => return None,
         };
         Some(Confinement { policy, reach: self.reach.clone() })
+    }
+
+    /// Whether it is a policy with a store. Two instances that judge at the same time would each allow up to the policy's limit.
+    pub fn judges_by_its_store(&self, manifest: &Manifest) -> bool {
+        let judges = manifest.provides.iter().any(|service| service == POLICY);
+        judges && self.grants().iter().any(|grant| grant.service == STORE)
+    }
+
+    /// When its new instance starts.
+    pub fn reload(&self, manifest: &Manifest) -> Reload {
+        let default = if self.judges_by_its_store(manifest) { Reload::After } else { Reload::Beside };
+        self.reload.unwrap_or(default)
     }
 
     /// The limits of its process, if it is isolated.
@@ -312,5 +324,18 @@ mod tests {
             );
         }
         assert_eq!(file_name("mining"), "mining");
+    }
+
+    #[test]
+    fn a_policy_with_a_store_ends_before_its_successor_starts() {
+        let manifest =
+            serde_json::json!({"id": "guard", "version": "1", "summary": "s", "provides": ["policy/1"], "methods": []});
+        let manifest: Manifest = serde_json::from_value(manifest).unwrap();
+        let reload = |rest: &str| {
+            let config: PluginConfig = toml::from_str(&format!("file = 'guard'\n{rest}")).unwrap();
+            config.reload(&manifest)
+        };
+        assert_eq!(reload("grants = ['store/1']"), Reload::After);
+        assert_eq!((reload("grants = ['chain/1']"), reload("reload = 'after'")), (Reload::Beside, Reload::After));
     }
 }

@@ -273,6 +273,7 @@ pub(super) fn plugin_error(loaded: &LoadedConfig, failure: &Failure) -> RunError
         RegistryError::Start(StartError::Grant(_)) => "grants",
         RegistryError::File(FileError::Hash { .. }) => "sha256",
         RegistryError::Option { .. } => "options",
+        RegistryError::Reload(_) => "reload",
         _ => "file",
     };
     loaded.plugin_error(failure.plugin, key, reason).into()

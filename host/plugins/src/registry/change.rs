@@ -167,7 +167,7 @@ impl Registry {
         let old = plugin.instance.take();
         // Keeps the old instance's sockets listening until the new one has started, so that no connection is refused.
         let _listening = old.as_ref().map(|old| old.listening());
-        if plugin.config.reload == Reload::Beside {
+        if plugin.config.reload(&code.manifest) == Reload::Beside {
             let started = self.replace(plugins, position, code, configured.routes)?;
             if let Some(old) = old {
                 self.retire(&old);

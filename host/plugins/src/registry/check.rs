@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use super::routes::{Known, routes};
 use super::{Failure, PluginsConfig, RegistryError};
-use crate::PluginConfig;
 use crate::grants;
 use crate::instance::StartError;
 use crate::linked::{Found, Sources};
 use crate::secrets::reveal;
+use crate::{PluginConfig, Reload};
 
 /// Finds a plugin, and checks the owner, permissions and pinned SHA-256 of its file.
 pub(super) fn read(config: &PluginConfig, sources: &Sources) -> Result<Found, RegistryError> {
@@ -25,11 +25,14 @@ pub(super) fn read(config: &PluginConfig, sources: &Sources) -> Result<Found, Re
     Ok(found)
 }
 
-/// Checks the configured options and grants of a plugin.
+/// Checks the configured options, grants and `reload` of a plugin.
 ///
 /// # Errors
-/// The first option or grant that its manifest does not allow.
+/// The first option or grant that its manifest does not allow, or a policy with a store that would run twice.
 pub(super) fn check_settings(config: &PluginConfig, manifest: &Manifest) -> Result<(), RegistryError> {
+    if config.reload == Some(Reload::Beside) && config.judges_by_its_store(manifest) {
+        return Err(RegistryError::Reload(manifest.id.clone()));
+    }
     options(config, manifest)?;
     Ok(grants::check(manifest, config.grants()).map_err(StartError::from)?)
 }

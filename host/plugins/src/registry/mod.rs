@@ -56,6 +56,11 @@ pub enum RegistryError {
     /// An option that the manifest does not allow, or a secret that cannot be read.
     #[error("plugin '{plugin}': {reason}")]
     Option { plugin: String, reason: String },
+    /// A policy with a store, and `reload = "beside"`.
+    #[error(
+        "the policy '{0}' keeps a store, and two of its instances must not judge at the same time: leave 'reload' out, or set \"after\""
+    )]
+    Reload(String),
     /// An invalid route or entry of `wrap`.
     #[error("[routes] {method} = \"{plugin}\": {reason}")]
     Route { method: String, plugin: String, reason: String },

@@ -109,7 +109,8 @@ impl Registry {
         }
         let (old, code) = (plugin.instance.take(), plugin.code.clone().ok_or(None)?);
         let _listening = old.as_ref().map(|old| old.listening());
-        let replacing = (plugin.config.reload == Reload::After).then(|| self.end_first(plugin, old.as_ref()));
+        let replacing =
+            (plugin.config.reload(&code.manifest) == Reload::After).then(|| self.end_first(plugin, old.as_ref()));
         // From here on the failed instance cannot write the store.
         self.tell_serving(Some(plugin.owner));
         if let Err(error) = self.launch(plugin, code) {

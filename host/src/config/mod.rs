@@ -274,6 +274,13 @@ mod tests {
         assert!(text.starts_with("FILE:2: rpc.queue_depth: "), "{text}");
         let text = refusal("[rpc] # of clients\nthread = 4\n", &[]);
         assert!(text.starts_with("FILE:2: rpc.thread: "), "{text}");
+        for wallets in ["[]", "[\"\"]", "[\"h*t\"]", "[\"**\"]"] {
+            let text = refusal(&format!("[[wallet.policies]]\nwallets = {wallets}\nplugin = \"judge\"\n"), &[]);
+            assert!(
+                text.starts_with("FILE:2: wallet.policies.wallets: ") && text.contains("a '*' at the end"),
+                "{text}"
+            );
+        }
         let missing = LoadedConfig::read(Some(Path::new("/nonexistent.toml")), &[]).err().unwrap().to_string();
         assert!(missing.starts_with("/nonexistent.toml: "), "{missing}");
     }

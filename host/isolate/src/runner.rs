@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use outrigger_abi::{ErrorKind, HostHandle, OwnedBytes, RawCall, RawService, Response, STATUS_OK};
+use outrigger_abi::{ErrorKind, HostHandle, RawCall, RawService, Response, STATUS_OK};
 use outrigger_base::contain::contain;
 use parking_lot::Mutex;
 
-use crate::body::{DiscardedBody, Message};
+use crate::body::Message;
 use crate::cgroup::Group;
 use crate::channel::Channel;
 use crate::channels::{Channels, Entry, Grant, OWN_CHANNELS};
@@ -313,8 +313,9 @@ impl Runner {
             Kind::Ask => {
                 let Response { status, bytes } = match body {
                     Ok(request) => self.backend.ask(&head, &request),
-                    Err(DiscardedBody { .. }) => {
-                        Response { status: ErrorKind::Refused as i32, bytes: OwnedBytes::EMPTY }
+                    Err(discarded) => {
+                        let detail = discarded.to_string().into_bytes().into();
+                        Response { status: ErrorKind::Refused as i32, bytes: detail }
                     }
                 };
                 channel.send(Head { code: status, ..Head::new(Kind::Answer) }, &[&bytes])

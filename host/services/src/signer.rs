@@ -8,7 +8,7 @@ use bitcoin::ScriptBuf;
 use bitcoin::consensus::serialize;
 use outrigger_service::policy::Act;
 use outrigger_service::provider::{KEYS_PROVIDER, KeysQuery, MessageQuery, ProviderBatch, ProviderRequest};
-use outrigger_service::signer::{SignBatch, Signed};
+use outrigger_service::signer::{MAX_MESSAGE, SignBatch, Signed};
 use outrigger_service::wallet::KeyOrigin;
 use outrigger_service::wire::{Blob, Wire, from_bytes, to_bytes};
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError, Signer};
@@ -160,6 +160,10 @@ impl Signer for WalletService {
     }
 
     fn sign_message(&self, scope: Scope, script: ScriptBuf, public_key: Blob, message: String) -> Result<Option<Blob>> {
+        if message.len() > MAX_MESSAGE {
+            let detail = format!("The message is too long: it has {} bytes, and may have {MAX_MESSAGE}", message.len());
+            return Err(ServiceError::new(ErrorKind::Refused, detail));
+        }
         let wallet = self.wallet(scope)?;
         self.judge(scope, &wallet, || Ok(Act::SignMessage { message: message.clone() }))?;
         match self.provider(scope, std::slice::from_ref(&script), std::iter::once(&public_key))? {

@@ -16,7 +16,7 @@ use outrigger_sdk::RpcError;
 use outrigger_sdk::sign::{SignatureKind, sign_digest};
 use outrigger_service::policy::{Judgement, Policy, PolicyQuery};
 use outrigger_service::provider::{KeysProvider, KeysQuery, MessageQuery, ProviderBatch};
-use outrigger_service::signer::{Scheme, SignBatch, SignRequest};
+use outrigger_service::signer::{MAX_MESSAGE, Scheme, SignBatch, SignRequest};
 use outrigger_service::wallet::KeyOrigin;
 use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Scope};
@@ -178,6 +178,10 @@ fn the_host_asks_a_policy_once_for_sign_and_sign_message_and_not_for_available()
         let key = batch.requests[2].public_key.clone();
         let message = handle.signer.sign_message(scope, scripts[2].clone(), key, "text".into()).unwrap();
         assert_eq!((message.is_some(), queries()), (true, 1), "{name}");
+        let (key, long) = (batch.requests[2].public_key.clone(), "m".repeat(MAX_MESSAGE + 1));
+        let refused = handle.signer.sign_message(scope, scripts[2].clone(), key, long).unwrap_err();
+        assert!(refused.detail.starts_with("The message is too long: "), "{refused}");
+        assert_eq!(queries(), 0, "{name}");
     }
 }
 

@@ -10,6 +10,9 @@ use bitcoin::{ScriptBuf, TxOut};
 use super::service;
 use crate::wire::{Blob, wire_enum, wire_struct};
 
+/// The most bytes of a message to sign: as many as bitcoind reads of a request.
+pub const MAX_MESSAGE: usize = 32 << 20;
+
 wire_enum! {
     /// The kind of a signature of an input.
     #[derive(Clone, PartialEq, Eq, Debug)]
@@ -112,7 +115,8 @@ service! {
         /// transaction of more than 4,000,000 bytes; `WalletLocked`, also for no requests; `Stale` once nobody waits for the call.
         fn sign(batch: SignBatch) -> Vec<Option<Signed>>;
         /// Signs a message (signmessage) with the key of a P2PKH script that this public key belongs to. Returns the recovery id (0 to
-        /// 3), then the 64 bytes of the compact form. None if the wallet has no such key for the script. `WalletLocked`.
+        /// 3), then the 64 bytes of the compact form. None if the wallet has no such key for the script. `WalletLocked`. `Refused` for
+        /// a message of more than [`MAX_MESSAGE`] bytes.
         fn sign_message(script: ScriptBuf, public_key: Blob, message: String) -> Option<Blob>;
     }
 }

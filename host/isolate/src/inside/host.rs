@@ -116,10 +116,10 @@ impl Inside {
     }
 
     fn ask(&self, head: Head, body: &[u8]) -> (i32, Vec<u8>) {
-        let refused = (ErrorKind::Refused as i32, Vec::new());
+        let refused = |len| Ok((ErrorKind::Refused as i32, DiscardedBody { len }.to_string().into_bytes()));
         self.on_channel(|channel| match channel.send(head, &[body]).and_then(|()| answer(channel)) {
             Ok((Head { code, .. }, Ok(bytes))) => Ok((code, bytes)),
-            Ok((_, Err(DiscardedBody { .. }))) | Err(FrameError::TooLong { .. }) => Ok(refused.clone()),
+            Ok((_, Err(DiscardedBody { len }))) | Err(FrameError::TooLong { len }) => refused(len),
             Err(error) => Err(error),
         })
     }

@@ -131,17 +131,17 @@ impl LoadedConfig {
         if let Some(reason) = config.wallet.max_fee_fault(relayed) {
             return Err(self.error("wallet.maxtxfee", "", reason));
         }
-        let mut patterns = config.wallet.policies.iter().flat_map(|rule| match rule.wallets.as_slice() {
-            [] => vec![""],
-            names => names.iter().map(String::as_str).collect(),
-        });
-        if let Some(wrong) =
-            patterns.find(|name| name.is_empty() || name.strip_suffix('*').unwrap_or(name).contains('*'))
-        {
-            let reason = format!(
-                "'{wrong}' names no wallets: give names of wallets, beginnings of names with a '*' at the end, or '*' for all wallets"
-            );
-            return Err(self.error("wallet.policies.wallets", wrong, reason));
+        // The empty name is that of the default wallet.
+        let is_wrong = |name: &&String| name.strip_suffix('*').unwrap_or(name).contains('*');
+        for rule in &config.wallet.policies {
+            let wrong = rule.wallets.iter().find(is_wrong);
+            if wrong.is_some() || rule.wallets.is_empty() {
+                let wrong = wrong.map_or("[]", String::as_str);
+                let reason = format!(
+                    "'{wrong}' names no wallets: give names of wallets, beginnings of names with a '*' at the end, or '*' for all wallets"
+                );
+                return Err(self.error("wallet.policies.wallets", wrong, reason));
+            }
         }
         if let Some((key, reason)) = config.wallet.unit_fault() {
             return Err(self.error(key, "", reason));

@@ -274,7 +274,7 @@ mod tests {
         assert!(text.starts_with("FILE:2: rpc.queue_depth: "), "{text}");
         let text = refusal("[rpc] # of clients\nthread = 4\n", &[]);
         assert!(text.starts_with("FILE:2: rpc.thread: "), "{text}");
-        for wallets in ["[]", "[\"\"]", "[\"h*t\"]", "[\"**\"]"] {
+        for wallets in ["[]", "[\"h*t\"]", "[\"**\"]"] {
             let text = refusal(&format!("[[wallet.policies]]\nwallets = {wallets}\nplugin = \"judge\"\n"), &[]);
             assert!(
                 text.starts_with("FILE:2: wallet.policies.wallets: ") && text.contains("a '*' at the end"),

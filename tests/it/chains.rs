@@ -261,7 +261,8 @@ fn a_host_without_third_parties_starts_the_bundled_groups_alone() {
     let groups = all_groups().replace("file = \"chain\"", &format!("file = {:?}", built().library("outrigger_chain")));
     let judge =
         plugin_section("outrigger_judge", "grants = []\n[[wallet.policies]]\nplugin = \"judge\"\nwallets = [\"*\"]\n");
-    let more = "[[plugins]]\nfile = \"/nonexistent.so\"\n[routes]\nwrap = [\"acme-firewall\"]\ngetblockcount = [\"acme\", \"chain\"]\n";
+    let more = "[[plugins]]\nfile = \"/nonexistent.so\"\n[routes]\n\
+                wrap = [\"acme-firewall\"]\ngetblockcount = [\"acme\", \"chain\"]\n";
     let options = HostOptions::configured(&format!("{groups}\n{judge}{more}")).and(&["wallet.signer=judge"]);
     let options = HostOptions { program: Some(built().binary.clone()), ..options };
     assert_eq!(Host::check(&options).status.code(), Some(2));

@@ -9,6 +9,7 @@ mod plugin;
 mod reload;
 mod scaffold;
 mod store;
+mod temporary;
 mod timing;
 mod top;
 mod versions;

@@ -1,6 +1,5 @@
 //! `outrigger plugin`: inspects, checks and creates plugins.
 
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,8 +8,8 @@ use outrigger_header::{FILE, header};
 
 use outrigger_conformance as conformance;
 
-use super::call::terminal::at_signal;
 use super::inspect::{describe_file, describe_linked};
+use super::temporary::in_folder;
 use super::{EXIT_FAILED, dev, refused, scaffold, show, store, timing};
 use outrigger_plugins::file::PluginFile;
 use outrigger_plugins::linked::LinkedPlugin;
@@ -101,23 +100,6 @@ pub fn run(command: &PluginCommand, linked: &[LinkedPlugin]) -> ExitCode {
         Ok(text) => show(&text),
         Err(error) => refused(&error, EXIT_FAILED),
     }
-}
-
-/// Calls `run` with a new temporary folder that only this user can access, since code is loaded from it. A signal also removes it.
-///
-/// # Errors
-/// The error of `run`, or the folder cannot be created.
-pub fn in_folder<T>(purpose: &str, run: impl FnOnce(&Path) -> Result<T, String>) -> Result<T, String> {
-    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-    let folder = std::env::temp_dir().join(format!("outrigger-{purpose}-{}-{now:x}", std::process::id()));
-    // If this fails, a copy of the plugin's file remains in the system's temporary folder.
-    let remove = |folder: &Path| drop(std::fs::remove_dir_all(folder));
-    let to_remove = folder.clone();
-    at_signal(move || remove(&to_remove)).map_err(|error| format!("cannot listen for signals: {error}"))?;
-    std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let outcome = run(&folder);
-    remove(&folder);
-    outcome
 }
 
 fn write_header(folder: &Path) -> Result<String, String> {

@@ -13,7 +13,7 @@ use outrigger_sdk::manifest::MethodSpec;
 use outrigger_values::text::printable;
 use serde_json::Map;
 
-use super::plugin::in_folder;
+use super::temporary::in_folder;
 
 /// The number of calls before the measurement.
 const WARM_UP: usize = 1_000;

@@ -137,7 +137,8 @@ mod tests {
         assert!(hot.ends_with(&format!("[{five}, {listed}")), "{hot}");
         // Other spellings, and comments, which stay.
         let spelled = migrated(
-            "[\r\n  # \"wallet/1\" and \"signer/1\"\r\n  { wallets = ['hot'], service = 'wallet/1' }, 'node-rpc/1']\r\n",
+            "[\r\n  # \"wallet/1\" and \"signer/1\"\r\n  \
+             { wallets = ['hot'], service = 'wallet/1' }, 'node-rpc/1']\r\n",
         );
         let comment =
             "[\r\n  # \"wallet/1\" and \"signer/1\"\r\n  { wallets = ['hot'], service = \"wallet-read/1\" }, {";
@@ -169,7 +170,8 @@ mod tests {
         let migrated = migrate("FILE", "[[plugins]]\nfile = \"a.so\"\ncore = true\n").unwrap();
         assert!(migrated.starts_with("[[plugins]]\nfile = \"a.so\"\n# plugins.core: "), "{migrated}");
         assert!(migrate("FILE", "[plugin_defaults]\nisolate = 1\n").is_err());
-        let inline = "plugin_defaults = { transport = \"socket\", isolated = \"all\" }\r\nwallet = { keypool = 5, map_gib = 4 }\r\n";
+        let inline = "plugin_defaults = { transport = \"socket\", isolated = \"all\" }\r\n\
+                      wallet = { keypool = 5, map_gib = 4 }\r\n";
         let error = parse("FILE", inline).unwrap_err().to_string();
         assert!(error.starts_with("FILE:1: plugin_defaults.transport: this setting was removed: "), "{error}");
         let migrated = migrate("FILE", inline).unwrap();

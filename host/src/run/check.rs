@@ -5,6 +5,7 @@ use super::confined::{ConfinementReport, bounded};
 use super::limits::check_limits;
 use super::log::init_log;
 use super::node_report::report;
+use super::sources::sources;
 use super::{Before, RunArgs, RunError, configuration, data_folder, parts, places, requirements, users};
 use crate::router::builtins;
 use outrigger_plugins::linked::Found;
@@ -24,7 +25,7 @@ pub fn check(args: &RunArgs, before: Before) -> Result<String, RunError> {
     drop(init_log(&loaded)?);
     check_limits(Some(&loaded.config))?;
     let data = data_folder(&loaded);
-    let sources = parts::sources(args);
+    let sources = sources(args);
     users(&loaded, &sources)?;
     loaded.tls()?;
     let config = &loaded.config;

@@ -14,7 +14,7 @@ use outrigger_rpc::ListenAddress;
 use outrigger_upstream::{Endpoint, Login, Upstream};
 
 use super::RunArgs;
-use super::parts::{own_folders, sources};
+use super::sources::{own_folders, sources};
 use crate::config::{BackendConfig, Config, ConfigError, FOR_BITCOIND, LoadedConfig};
 use crate::groups;
 

@@ -16,6 +16,7 @@ mod refusals;
 mod reload;
 mod requirements;
 mod rights;
+mod sources;
 mod users;
 
 use std::fs::File;
@@ -110,7 +111,7 @@ pub fn run(args: &RunArgs) -> Result<(), RunError> {
         .build()
         .map_err(no_threads)?;
     runtime.block_on(async { survive_large_files() })?;
-    let users = users(&loaded, &parts::sources(args))?;
+    let users = users(&loaded, &sources::sources(args))?;
     let folder = data_folder(&loaded);
     // The lock is held while the host runs: two hosts must not share a data directory.
     let _lock = lock_folder(&folder).map_err(|error| datadir_error(&loaded, args, &error.to_string()))?;
@@ -256,7 +257,7 @@ async fn serve(
     // Set once, only here.
     let _ = frame.reloading.set(Reloader {
         args: reload::arguments(args, &loaded.config.network),
-        sources: parts::sources(args),
+        sources: sources::sources(args),
         admit,
         quotas,
         set_log,

@@ -1,6 +1,6 @@
 //! Assembles the host's parts, and stops them in order.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,7 @@ use super::backend::Backend;
 use super::backups;
 use super::refusals::publish_error;
 use super::reload::{Reloading, arguments};
+use super::sources::sources;
 use super::{RunError, configuration, failed, places, requirements};
 use crate::active::Active;
 use crate::config::{BackendConfig, Config, LoadedConfig, Wallets, seconds};
@@ -35,7 +36,6 @@ use outrigger_node::{Node, NodeEvent, Observer};
 use outrigger_plugins::calls::Calls;
 use outrigger_plugins::file::FileError;
 use outrigger_plugins::instance::{ReleaseSource, StartError};
-use outrigger_plugins::linked::Sources;
 use outrigger_plugins::pool::Pool;
 use outrigger_plugins::registry::{Environment, Failure, PluginsConfig, Registry, RegistryError, Reread};
 use outrigger_services::{Scopes, Stores};
@@ -388,17 +388,4 @@ fn open_wallets(
         WalletManager::open(&folder, settings, node.clone(), sink).map_err(|error| failed("wallets")(error.into()))?;
     manager.scrub_unloaded().map_err(|error| failed("wallets")(error.into()))?;
     Ok(manager)
-}
-
-/// Where the host searches for plugins: in the given folders, in [`own_folders`], and finally in the program itself.
-pub(super) fn sources(args: &RunArgs) -> Sources {
-    let folders = args.plugin_dir.iter().chain(&args.dev_dir).cloned().chain(own_folders()).collect();
-    Sources { folders, linked: args.linked, are_named: !args.plugin_dir.is_empty() }
-}
-
-/// The folders of the installation's libraries: the executable's folder, and `../lib/outrigger` relative to that.
-pub(super) fn own_folders() -> impl Iterator<Item = PathBuf> {
-    let own = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned));
-    let installed = own.as_deref().and_then(Path::parent).map(|top| top.join("lib/outrigger"));
-    own.into_iter().chain(installed)
 }

@@ -24,6 +24,7 @@ mod mini;
 mod musig;
 mod node;
 mod parser;
+mod path_keys;
 mod redact;
 mod secp;
 #[cfg(test)]

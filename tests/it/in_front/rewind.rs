@@ -101,15 +101,17 @@ fn host_halts_at_a_deep_rewind_to_a_branch_with_less_work() {
 fn host_waits_for_a_node_that_has_the_headers_of_its_lost_blocks() {
     let Some((mut host, mut wallet, _, mut blocks)) = with_ten_blocks() else { return };
     host.new_wallet("late").call("unloadwallet", json!([]));
-    let last = host.client().call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
-    blocks.push(host.client().call("getblock", json!([last, 0])));
+    // More blocks than the host keeps in memory for its wallets.
+    let mined = host.client().call("generatetoaddress", json!([20, ADDRESS]));
+    blocks.extend(mined.as_array().unwrap().iter().map(|hash| host.client().call("getblock", json!([hash, 0]))));
     let (kept, lost) = blocks.split_at(5);
     let mut node = lose_all_but(&mut host, kept);
     for block in lost {
         node.call("submitheader", json!([&block.as_str().unwrap()[..160]]));
     }
-    let words = "the node is 6 blocks behind, and is downloading the chain";
+    let words = "the node is 25 blocks behind, and is downloading the chain";
     wait_until("the host holds", || wallet.call("getwalletinfo", json!([]))["warnings"] == json!([words]));
+    wait_until("the host is ready, since the node is not behind for long", || is_ready(&host));
     // The errors of calls that need a missing block say so, and a wallet waits for it.
     let until = "the node has no blocks after height 5 yet. getwalletinfo warns until it has them; try again then.";
     let refused = (-1, format!("Failed to rescan unavailable blocks: {until}"));
@@ -122,14 +124,13 @@ fn host_waits_for_a_node_that_has_the_headers_of_its_lost_blocks() {
     let mut late = host.client().wallet("late");
     assert_eq!(late.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"], 10);
     let told = checked(host.bitcoind()).1;
-    assert!(told.contains("\ndownload: the node knows headers up to 11 and lacks the blocks after 5, "), "{told}");
-    wait_until("the host is ready, since the node is not behind for long", || is_ready(&host));
+    assert!(told.contains("\ndownload: the node knows headers up to 30 and lacks the blocks after 5, "), "{told}");
     for block in lost {
         assert_eq!(node.call("submitblock", json!([block])), json!(null));
     }
     wait_until("the host follows", || wallet.call("getwalletinfo", json!([])).get("warnings").is_none());
     for mut wallet in [wallet, late] {
-        wait_until("it follows", || wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"] == 11);
+        wait_until("it follows", || wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"] == 30);
     }
 }
 

@@ -47,8 +47,8 @@ service! {
         fn load(name: String, load_on_startup: Option<bool>) -> Vec<String>;
         /// Unloads a wallet and returns its warnings. Its file keeps everything that was written.
         ///
-        /// `WalletNotLoaded`, unless the host could not load the wallet at its start and `load_on_startup` is false: then the host only takes
-        /// it off the list of wallets to load; `WalletRescanning` while a rescan is reserved or running.
+        /// `WalletNotLoaded`, unless the host could not load the wallet at its start and `load_on_startup` is false: then the host only
+        /// takes it off the list of wallets to load; `WalletRescanning` while a rescan is reserved or running.
         fn unload(name: String, load_on_startup: Option<bool>) -> Vec<String>;
         /// The names of all wallets on disk, sorted by their bytes.
         fn directory() -> Vec<String>;

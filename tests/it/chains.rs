@@ -270,14 +270,14 @@ fn a_host_without_third_parties_starts_the_bundled_groups_alone() {
     let output = Host::check(&options);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let folder = tempfile::tempdir().unwrap();
-    let log = Some(folder.path().join("log"));
-    let host = Host::start_with(HostOptions { log: log.clone(), ..options.clone() });
+    let log = folder.path().join("log");
+    let host = Host::start_with(HostOptions { log: Some(log.clone()), ..options.clone() });
     assert_eq!(host.client().call("getblockcount", json!([])), json!(0));
     let mut wallet = host.new_wallet("w");
     fund(&mut wallet, 1);
     let (code, message) = wallet.refused("sendtoaddress", json!([ELSEWHERE, 1]));
     assert!(code == WALLET_ERROR && message.contains("it does not run"), "{message}");
-    let log = std::fs::read_to_string(log.unwrap()).unwrap();
+    let log = std::fs::read_to_string(log).unwrap();
     assert!(log.contains("wallet.policies.plugin: the plugin is left out"), "{log}");
     // A library of others with the name of a group's is none of the installation's.
     std::fs::copy(built().library("outrigger_gatekeeper"), folder.path().join("liboutrigger_history.so")).unwrap();

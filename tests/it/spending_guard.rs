@@ -160,7 +160,7 @@ fn automatic_backups_have_the_reservations() {
     let before = reserved(&mut wallet);
     // New keys make a backup due. The next one is due since the second is missing, and the guard does not answer.
     wallet.call("encryptwallet", json!(["passphrase"]));
-    let second = next(folder.path(), "hot", &[first.clone()]);
+    let second = next(folder.path(), "hot", std::slice::from_ref(&first));
     let kept = folder.path().join("kept");
     std::fs::rename(&second, &kept).unwrap();
     wallet.call("stopplugin", json!(["spending-guard"]));

@@ -71,7 +71,8 @@ impl WalletService {
         wallet.policies()?.iter().map(state).collect()
     }
 
-    /// [`Self::policy_states`] for a backup that the host makes by itself. If a policy does not answer, its state in the last backup counts.
+    /// The states of a wallet's policies, for a backup that the host makes by itself. If a policy does not answer, its state in the last
+    /// backup counts.
     pub fn known_policy_states(&self, wallet: &Wallet) -> PolicyStates {
         let name = wallet.name();
         let policies = wallet.policies().unwrap_or_else(|error| {

@@ -374,7 +374,7 @@ fn a_wrapper_of_a_long_running_method_has_its_deadline_until_it_asks_the_next_pl
 fn long_running_calls_in_an_isolated_wrapper_are_bounded_and_leave_places_to_others() {
     let wrap = "wrap = [{ plugin = \"chained\", methods = [\"waitfor*\", \"getblockcount\"] }]\n";
     let options = "options = { ask = [\"waitfornewblock\", \"getblockcount\"] }\n";
-    let place = "isolated = true\nsandbox = \"best-effort\"\ngrants = [\"rpc/1\"]\n";
+    let place = "isolated = true\nsandbox = \"best-effort\"\ndeadline_seconds = 5\ngrants = [\"rpc/1\"]\n";
     let rest = format!("{place}{options}[routes]\n{wrap}");
     let host = Host::start_with(HostOptions::with_groups(&plugin_section("outrigger_chained", &rest)));
     let mut client = host.client();

@@ -125,7 +125,7 @@ impl Router {
         let (lease, method) = (lease.clone(), method.clone());
         let wallet = origin.wallet.clone().or_else(|| origin.only_wallet.clone());
         let claimant = Claimant { owner: lease.owner, call: token, wallet };
-        let held = (call.held.clone(), lease.place_for(&method)?);
+        let held = (call.held.clone(), lease.place_for(&method).await?);
         self.pool.submit(claimant, move || {
             let _held = held;
             let _scope = scopes.open(token, lease.id, caller);

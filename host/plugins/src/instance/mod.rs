@@ -341,10 +341,16 @@ impl Instance {
     /// leave places for others.
     ///
     /// # Errors
-    /// [`Overloaded`] if all places for such calls are taken.
-    pub fn place_for(&self, method: &MethodSpec) -> Result<Option<OwnedSemaphorePermit>, Overloaded> {
-        let places = self.long_places.as_ref().filter(|_| method.long_running || self.deadline.is_none());
-        places.map(|places| places.clone().try_acquire_owned().map_err(|_| Overloaded)).transpose()
+    /// [`Overloaded`] if no place becomes free within the plugin's time limit for other calls.
+    pub async fn place_for(&self, method: &MethodSpec) -> Result<Option<OwnedSemaphorePermit>, Overloaded> {
+        let places = self.long_places.clone().filter(|_| method.long_running || self.deadline.is_none());
+        let Some(places) = places else { return Ok(None) };
+        let place = places.acquire_owned();
+        let place = match self.deadline {
+            Some(limit) => tokio::time::timeout(limit, place).await.map_err(|_| Overloaded)?,
+            None => place.await,
+        };
+        place.map(Some).map_err(|_| Overloaded)
     }
 
     /// How many of its calls are open.

@@ -33,7 +33,7 @@ fn backups(folder: &Path, wallet: &str) -> Vec<PathBuf> {
 }
 
 /// Waits for a backup that is not in `former`, and returns it.
-pub fn next(folder: &Path, wallet: &str, former: &[PathBuf]) -> PathBuf {
+fn next(folder: &Path, wallet: &str, former: &[PathBuf]) -> PathBuf {
     wait_for("a new backup", || backups(folder, wallet).pop().filter(|newest| !former.contains(newest)))
 }
 

@@ -4,7 +4,6 @@ use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, built, w
 use serde_json::{Value, json};
 
 use crate::isolation::has_sandbox;
-use crate::kept_backups::next;
 use crate::policies::{WALLET_ERROR, fund};
 
 /// The groups, with the guard for wallets whose names begin with "hot". The limit is 10 BTC in two hours.
@@ -112,11 +111,11 @@ fn spending_guard_keeps_the_limit_over_crashes_reloads_and_restores() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| json!([folder.path().join(name).display().to_string()]);
     let place = if has_sandbox() { "isolated = true" } else { "" };
+    let host = start(place);
     // Two instances would each allow up to the limit.
     let told = Host::check(&options("reload = \"beside\""));
     let told = (told.status.code(), String::from_utf8_lossy(&told.stderr).into_owned());
     assert!(told.0 == Some(2) && told.1.contains("plugins.reload: ") && told.1.contains("keeps a store"), "{told:?}");
-    let host = start(place);
     let mut wallet = host.new_wallet("hot");
     fund(&mut wallet, 1);
     wallet.call("backupwallet", file("before"));
@@ -147,32 +146,6 @@ fn spending_guard_keeps_the_limit_over_crashes_reloads_and_restores() {
     let mut client = host.client();
     client.call("restorewallet", json!(["hot", file("after")[0]]));
     assert_eq!(reserved(&mut client), before);
-}
-
-#[test]
-fn automatic_backups_have_the_reservations() {
-    let folder = tempfile::tempdir().unwrap();
-    let host = Host::start_with(options("").and(&[&format!("backup.folder={}", folder.path().display())]));
-    let mut wallet = host.new_wallet("hot");
-    let first = next(folder.path(), "hot", &[]);
-    fund(&mut wallet, 1);
-    wallet.call("sendtoaddress", json!([ELSEWHERE, 6]));
-    let before = reserved(&mut wallet);
-    // New keys make a backup due. The next one is due since the second is missing, and the guard does not answer.
-    wallet.call("encryptwallet", json!(["passphrase"]));
-    let second = next(folder.path(), "hot", std::slice::from_ref(&first));
-    let kept = folder.path().join("kept");
-    std::fs::rename(&second, &kept).unwrap();
-    wallet.call("stopplugin", json!(["spending-guard"]));
-    wallet.call("createwallet", json!(["other"]));
-    let third = next(folder.path(), "hot", &[first]);
-    drop(host);
-    for backup in [kept, third] {
-        let host = start("");
-        let mut client = host.client();
-        client.call("restorewallet", json!(["hot", backup.display().to_string()]));
-        assert_eq!(reserved(&mut client), before, "{}", backup.display());
-    }
 }
 
 /// Kills the guard's process, and checks that no payment passes meanwhile.

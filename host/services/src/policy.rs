@@ -5,7 +5,7 @@ use std::sync::Arc;
 use outrigger_service::policy::{Act, Judgement, POLICY, PolicyQuery, SavedPolicy};
 use outrigger_service::wire::{Blob, Wire, from_bytes, to_bytes};
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
-use outrigger_wallet_engine::{Policies, PolicyStates, Wallet};
+use outrigger_wallet_engine::Wallet;
 
 use super::WalletService;
 
@@ -65,38 +65,14 @@ impl WalletService {
         Ok(())
     }
 
-    /// The states of a wallet's policies, for a backup.
-    pub(super) fn policy_states(&self, scope: Scope, wallet: &Wallet) -> Result<PolicyStates> {
-        let state = |policy: &Arc<str>| Ok((policy.clone(), self.policy_state(scope, wallet, policy)?));
-        wallet.policies()?.iter().map(state).collect()
-    }
-
-    /// The states of a wallet's policies, for a backup that the host makes by itself. If a policy does not answer, its state in the last
-    /// backup counts.
-    pub fn known_policy_states(&self, wallet: &Wallet) -> PolicyStates {
-        let name = wallet.name();
-        let policies = wallet.policies().unwrap_or_else(|error| {
-            tracing::warn!(wallet = name, %error, "the policies of the wallet are unknown; the backup has no states of them");
-            Policies::default()
-        });
-        // The wallet's file has the state that a policy has not yet restored.
-        let asked = policies.iter().filter(|policy| wallet.pending_policy_state(policy).is_none());
-        let state = |policy: &Arc<str>| {
-            let state = self.policy_state(Scope::NONE, wallet, policy).unwrap_or_else(|error| {
-                tracing::warn!(
-                    wallet = name,
-                    error = error.detail,
-                    "the backup has the policy's state of the last backup"
-                );
-                wallet.saved_policy_state(policy)
-            });
-            (policy.clone(), state)
-        };
-        asked.map(state).collect()
-    }
-
-    fn policy_state(&self, scope: Scope, wallet: &Wallet, policy: &str) -> Result<Option<Blob>> {
-        self.ask_policy(scope, policy, wallet.name(), "save", &to_bytes(&wallet.name().to_owned()))
+    /// Stores each policy's state in the wallet, so that the next backup has it.
+    pub(super) fn save_policies(&self, scope: Scope, wallet: &Wallet) -> Result<()> {
+        for policy in &*wallet.policies()? {
+            let message = to_bytes(&wallet.name().to_owned());
+            let state = self.ask_policy::<Option<Blob>>(scope, policy, wallet.name(), "save", &message)?;
+            wallet.set_policy_state(policy, state)?;
+        }
+        Ok(())
     }
 
     /// Gives the policies of a restored wallet their states from its backup. The first judgement completes an interrupted restore.

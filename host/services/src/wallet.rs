@@ -400,10 +400,11 @@ impl WalletAdmin for WalletService {
         let folders = self.call(scope)?.writable();
         let wallet = self.wallet(scope)?;
         self.judge(scope, &wallet, || Ok(Act::Backup))?;
-        let states = self.policy_states(scope, &wallet)?;
-        self.write_judged(scope, &wallet, |wallet| {
-            wallet.back_up_with(states, || wallet.backup(std::path::Path::new(&file), &folders))
-        })
+        self.save_policies(scope, &wallet)?;
+        let copied = self.write_judged(scope, &wallet, |wallet| wallet.backup(std::path::Path::new(&file), &folders));
+        // Only the backup keeps the policies' states.
+        wallet.policies()?.iter().try_for_each(|policy| wallet.set_policy_state(policy, None))?;
+        copied
     }
 
     fn export_watch_only(&self, scope: Scope, file: String) -> Result<()> {

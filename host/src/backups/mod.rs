@@ -17,7 +17,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use age::x25519::Recipient;
 use outrigger_services::{StoreFileError, Stores};
-use outrigger_wallet_engine::{PolicyStates, Wallet, WalletManager};
+use outrigger_wallet_engine::{Wallet, WalletManager};
 use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -78,9 +78,6 @@ pub enum BackupError {
     InUse(PathBuf),
 }
 
-/// Asks for the states of a wallet's policies.
-pub type StateSource = Arc<dyn Fn(&Wallet) -> PolicyStates + Send + Sync>;
-
 /// A copy that has not been checked yet.
 struct Copied {
     file: Unfinished,
@@ -99,7 +96,6 @@ pub struct Backups {
     pub manager: Arc<WalletManager>,
     pub stores: Arc<Stores>,
     pub checker: Checker,
-    pub states: StateSource,
     /// The folder of the setting, which must exist.
     pub base: PathBuf,
     /// The name of the network's folder, below `base`.
@@ -119,17 +115,17 @@ impl Backups {
     /// Another host makes its backups there, or the thread cannot be started.
     pub fn start(self) -> Result<(), BackupError> {
         let (lock, unloaded) = (self.lock()?, Arc::<Unloaded>::default());
-        let (copies, data, states) = (unloaded.clone(), self.data.clone(), self.states.clone());
-        self.manager.on_unload(move |wallet| copies.add(wallet, &data, &states));
+        let (copies, data) = (unloaded.clone(), self.data.clone());
+        self.manager.on_unload(move |wallet| copies.add(wallet, &data));
         let due = self.manager.backups_due();
         let run = move || self.run(lock, &unloaded, &due);
         Ok(std::thread::Builder::new().name("backups".to_owned()).spawn(run).map(drop)?)
     }
 
     fn run(self, _lock: File, unloaded: &Unloaded, due: &Receiver<()>) {
-        // The first message comes when the host can ask policies.
-        let (mut states, mut patience) = (BTreeMap::new(), Duration::MAX);
+        let mut states = BTreeMap::new();
         loop {
+            let patience = self.round(&mut states, unloaded);
             let stops = match due.recv_timeout(patience) {
                 Err(error) => error == RecvTimeoutError::Disconnected,
                 // A message that was sent before the stop arrives first.
@@ -138,7 +134,6 @@ impl Backups {
             if stops {
                 break;
             }
-            patience = self.round(&mut states, unloaded);
         }
         for (Source { name, .. }, _) in unloaded.numbers().into_iter().filter_map(|number| unloaded.take(number)) {
             tracing::warn!(name, "the host stops before the backup of this unloaded wallet");
@@ -263,7 +258,7 @@ impl Backups {
         match source.kind {
             Kind::Wallet => {
                 let Some(wallet) = self.manager.loaded_wallet(&source.name) else { return Ok(None) };
-                let contents = wallet.back_up_with((self.states)(&wallet), || wallet.copy_out(&mut file.file))?;
+                let contents = wallet.copy_out(&mut file.file)?;
                 let (changes, expected) = (contents.changes, check::text(&contents));
                 Ok(Some(Copied { file, changes, expected, wallet: Some(Arc::downgrade(&wallet)), failed: None }))
             }
@@ -381,7 +376,6 @@ mod tests {
             manager: manager.clone(),
             stores: Arc::new(Stores::new(stores)),
             checker: Box::new(|| Err(io::ErrorKind::NotFound.into())),
-            states: Arc::new(|_| PolicyStates::new()),
             base: base.clone(),
             network: "regtest".to_owned(),
             data: data.clone(),
@@ -409,7 +403,7 @@ mod tests {
                 backups.round(&mut BTreeMap::new(), &Unloaded::default());
                 assert!(failed_once(), "of a loaded wallet");
                 let unloaded = Unloaded::default();
-                unloaded.add(&manager.loaded_wallet("w").unwrap(), &data, &backups.states);
+                unloaded.add(&manager.loaded_wallet("w").unwrap(), &data);
                 backups.follow_unloaded(&mut BTreeMap::new(), &unloaded);
                 assert!(failed_once() && unloaded.numbers() == [1], "of an unloaded one");
             }
@@ -426,7 +420,7 @@ mod tests {
         backups.recipient = None;
         let unloaded = Unloaded::default();
         for _ in 0..2 {
-            unloaded.add(&wallet, &data, &backups.states);
+            unloaded.add(&wallet, &data);
         }
         backups.follow_unloaded(&mut BTreeMap::new(), &unloaded);
         assert_eq!(std::fs::read_dir(base.join("regtest/wallets/w")).unwrap().count(), 2);

@@ -10,7 +10,7 @@ use outrigger_wallet_engine::Wallet;
 use parking_lot::Mutex;
 
 use super::folder::Unfinished;
-use super::{BackupError, Copied, Kind, Source, StateSource, check};
+use super::{BackupError, Copied, Kind, Source, check};
 
 /// The most copies that wait for the disk of the backups.
 const MAX_COPIES: usize = 16;
@@ -30,14 +30,14 @@ struct Waiting {
 
 impl Unloaded {
     /// Copies a wallet to the folder `data` if its last backup lacks keys.
-    pub fn add(&self, wallet: &Wallet, data: &Path, states: &StateSource) {
-        if let Err(error) = self.copy(wallet, data, states) {
+    pub fn add(&self, wallet: &Wallet, data: &Path) {
+        if let Err(error) = self.copy(wallet, data) {
             let name = wallet.name();
             tracing::error!(name, %error, "the wallet is unloaded without a backup of its last keys");
         }
     }
 
-    fn copy(&self, wallet: &Wallet, data: &Path, states: &StateSource) -> Result<(), BackupError> {
+    fn copy(&self, wallet: &Wallet, data: &Path) -> Result<(), BackupError> {
         if !wallet.needs_backup()? {
             return Ok(());
         }
@@ -50,7 +50,7 @@ impl Unloaded {
             waiting.last
         };
         let mut file = Unfinished::create(data, &format!("{COPY}-{number}"))?;
-        let contents = wallet.back_up_with(states(wallet), || wallet.copy_out(&mut file.file))?;
+        let contents = wallet.copy_out(&mut file.file)?;
         let (changes, expected) = (contents.changes, check::text(&contents));
         let source = Source { kind: Kind::Wallet, name: wallet.name().to_owned() };
         self.put(number, source, Copied { file, changes, expected, wallet: None, failed: None });

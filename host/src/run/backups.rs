@@ -8,16 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outrigger_isolate::Executable;
-use outrigger_services::{GrantedWallets, OwnScopes, Stores, WalletService};
+use outrigger_services::Stores;
 use outrigger_wallet_engine::WalletManager;
 use rustix::fs::{Access, FlockOperation, access, flock};
 use rustix::io::Errno;
 
 use super::RunError;
 use crate::backups::check::COMMAND;
-use crate::backups::{BackupError, Backups, Figures, StateSource};
+use crate::backups::{BackupError, Backups, Figures};
 use crate::config::{ConfigError, LoadedConfig};
-use crate::router::onward::Switchboard;
 
 /// The folder of the backups; `None` without `backup.folder`. `data` is the network's data folder.
 ///
@@ -78,7 +77,6 @@ pub fn start(
     manager: &Arc<WalletManager>,
     stores: &Arc<Stores>,
     executable: Arc<Executable>,
-    switchboard: &Arc<Switchboard>,
 ) -> Result<Option<(Figures, u64)>, RunError> {
     let Some(base) = folder(loaded, data)? else { return Ok(None) };
     let config = &loaded.config.backup;
@@ -88,7 +86,6 @@ pub fn start(
         manager: manager.clone(),
         stores: stores.clone(),
         checker: Box::new(move || executable.own_command(COMMAND)),
-        states: states(manager, switchboard),
         base,
         network: loaded.folder_name(),
         data: data.join("wallets"),
@@ -99,14 +96,4 @@ pub fn start(
     };
     backups.start().map_err(|error| refuse(loaded, &error))?;
     Ok(Some((figures, config.every)))
-}
-
-/// Asks the policies of wallets for their states.
-fn states(manager: &Arc<WalletManager>, switchboard: &Arc<Switchboard>) -> StateSource {
-    let (manager, providers) = (Arc::downgrade(manager), switchboard.clone());
-    Arc::new(move |wallet| {
-        let Some(manager) = manager.upgrade() else { return Vec::new() };
-        let (scopes, granted) = (OwnScopes::default(), GrantedWallets { service: "wallet-admin/1", wallets: None });
-        WalletService { manager, scopes, granted, providers: providers.clone() }.known_policy_states(wallet)
-    })
 }

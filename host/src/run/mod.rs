@@ -252,7 +252,6 @@ async fn serve(
         router: parts.router.clone(),
         audit: verdicts,
     });
-    parts.standing.wallets.wake_backups();
     quotas.know(&parts.standing.wallets);
     // Set once, only here.
     let _ = frame.reloading.set(Reloader {

@@ -230,7 +230,7 @@ impl Parts {
             switchboard: switchboard.clone(),
         });
         router.watch().map_err(|error| failed("the watch over calls")(error.into()))?;
-        let backups = backups::start(loaded, folder, &manager, &stores, executable, &switchboard)?;
+        let backups = backups::start(loaded, folder, &manager, &stores, executable)?;
         let standing = Standing { node, wallets: manager, plugins: registry, pool, stores, backups, edge, passthrough };
         Ok(Self { standing, router, switchboard })
     }

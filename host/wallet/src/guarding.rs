@@ -1,7 +1,6 @@
 //! A wallet's policies, and the keys by which copies of it are found.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bitcoin::ScriptBuf;
@@ -189,30 +188,8 @@ impl Wallet {
         Ok(())
     }
 
-    /// The policy's state in the last backup since the wallet was loaded.
-    pub fn saved_policy_state(&self, policy: &str) -> Option<Blob> {
-        self.guarded.lock().saved.get(policy).cloned().flatten()
-    }
-
-    /// Makes a backup with these states of the wallet's policies. Only backups have them.
-    ///
-    /// # Errors
-    /// The states cannot be stored, or the errors of `copy`.
-    pub fn back_up_with<T>(&self, states: PolicyStates, copy: impl FnOnce() -> ServiceResult<T>) -> ServiceResult<T> {
-        let _only_one = self.backing_up.lock();
-        for (policy, state) in &states {
-            self.set_policy_state(policy, state.clone())?;
-        }
-        let copied = copy();
-        for (policy, _) in &states {
-            self.set_policy_state(policy, None)?;
-        }
-        self.guarded.lock().saved.extend(states);
-        copied
-    }
-
-    /// Sets the state of a policy in the wallet's file. `None`: no state.
-    fn set_policy_state(&self, policy: &str, state: Option<Blob>) -> ServiceResult<()> {
+    /// Sets the state of a policy that the wallet's next backup includes. `None`: no state.
+    pub fn set_policy_state(&self, policy: &str, state: Option<Blob>) -> ServiceResult<()> {
         let key = state_key(policy);
         // Works in a read-only wallet, too, as backups do.
         Ok(self.write_in(&self.lock_writes(), |write| match state {
@@ -221,9 +198,6 @@ impl Wallet {
         })?)
     }
 }
-
-/// States of a wallet's policies, by their plugins' ids. `None`: the policy has no state.
-pub type PolicyStates = Vec<(Arc<str>, Option<Blob>)>;
 
 /// The prefix of the keys of policies' states in the table `meta`.
 pub const POLICY_STATE: &[u8] = b"policy ";

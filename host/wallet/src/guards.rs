@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use outrigger_service::wire::Blob;
 use parking_lot::Mutex;
 
 use super::error::Result;
@@ -78,8 +77,6 @@ pub struct Guarded {
     pub policies: Policies,
     /// Policies' states from the wallet's backup, until the policies have restored them.
     pub pending: BTreeMap<String, Vec<u8>>,
-    /// The policies' states in the last backup since the load.
-    pub saved: BTreeMap<Arc<str>, Option<Blob>>,
     pub version: u64,
 }
 

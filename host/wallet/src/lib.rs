@@ -88,7 +88,6 @@ pub use copied::take_over;
 pub use encrypt::key_of_file as encryption_key;
 pub use files::remove as remove_wallet;
 use follow::thread::Follower;
-pub use guarding::PolicyStates;
 use guards::Guards;
 pub use guards::Policies;
 pub use live::Wallet;

@@ -286,11 +286,6 @@ impl WalletManager {
         let _ = self.on_unload.set(Box::new(hook));
     }
 
-    /// Sends a message to the channel of [`Self::backups_due`].
-    pub fn wake_backups(&self) {
-        self.shared.wake_backups();
-    }
-
     /// A channel with a message whenever a wallet was loaded, was unloaded or needs a backup. It ends when the host stops. Only
     /// the channel of the last call gets messages.
     pub fn backups_due(&self) -> Receiver<()> {

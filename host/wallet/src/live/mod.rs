@@ -60,8 +60,6 @@ pub struct Wallet {
     /// The plugin that signs for it.
     signer: Option<Arc<str>>,
     pub(super) guarded: Mutex<Guarded>,
-    /// Held while a backup with its policies' states is made.
-    pub(super) backing_up: Mutex<()>,
     pub(super) store: Store,
     pub(super) shared: Arc<Shared>,
     pub(super) slot: WalletNumber,
@@ -112,7 +110,6 @@ impl Wallet {
             name,
             signer,
             guarded: Mutex::new(guarded),
-            backing_up: Mutex::new(()),
             store,
             slot: shared.follower.new_slot(),
             descriptors: DescriptorCache::new(shared.network),

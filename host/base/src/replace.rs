@@ -17,8 +17,29 @@ pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
     file.write_all(content)?;
     file.sync_all()?;
     fs::rename(&fresh, path)?;
-    match path.parent() {
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         Some(folder) => File::open(folder)?.sync_all(),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_or_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list");
+        for content in [&b"first"[..], b"2"] {
+            replace_file(&path, content).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), content);
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        fs::create_dir(folder.path().join("list.new")).unwrap();
+        assert!(replace_file(&path, b"third").is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"2");
     }
 }

@@ -8,8 +8,11 @@ use crate::usage::Bounds;
 /// How many calls without a time limit can be in one runner at a time. They may wait for an event, or for the calls that they make.
 const MAX_LONG: usize = 128;
 
-/// How many threads of the host can be in one runner at a time: 40 of them are for calls with a time limit and for control functions.
-const MAX_ENTRIES: usize = MAX_LONG + 40;
+/// How many threads of the host can be in one runner at a time, besides those of calls without a time limit.
+const MAX_SHORT: usize = 40;
+
+/// How many of a plugin's threads are not for threads of the host.
+const OTHER_THREADS: usize = 16;
 
 /// How many of these are reserved for control functions. Some calls end only after a control function has run.
 const FOR_CONTROL: usize = 4;
@@ -17,7 +20,7 @@ const FOR_CONTROL: usize = 4;
 /// How many of the plugin's own threads can use services at a time.
 pub const OWN_CHANNELS: usize = 4;
 
-pub const MAX_CHANNELS: usize = MAX_ENTRIES + OWN_CHANNELS;
+pub const MAX_CHANNELS: usize = MAX_LONG + MAX_SHORT + OWN_CHANNELS;
 
 /// How many calls without a time limit may be in a runner with these bounds. The plugin keeps half of its threads for other work.
 pub fn max_long_calls(bounds: Bounds) -> usize {
@@ -47,21 +50,28 @@ struct ChannelsState {
 }
 
 /// The idle channels of a runner, and the threads that wait for one.
-#[derive(Default)]
 pub struct Channels {
+    /// How many threads of the host can be in the runner at a time.
+    most: usize,
     state: Mutex<ChannelsState>,
     returned: Condvar,
 }
 
 impl Channels {
+    pub fn new(bounds: Bounds) -> Self {
+        let threads = usize::try_from(bounds.threads).unwrap_or(usize::MAX);
+        let most = (max_long_calls(bounds) + MAX_SHORT).min(threads.saturating_sub(OTHER_THREADS));
+        Self { most: most.max(FOR_CONTROL + 1), state: Mutex::default(), returned: Condvar::new() }
+    }
+
     /// Waits for a channel. `None` once the runner is gone.
     pub fn take(&self, entry: Entry, is_gone: impl Fn() -> bool) -> Option<Grant> {
         let mut state = self.state.lock();
         while !is_gone() {
-            let is_full = entry == Entry::Call && state.calls >= MAX_ENTRIES - FOR_CONTROL;
+            let is_full = entry == Entry::Call && state.calls >= self.most - FOR_CONTROL;
             let grant = match state.idle.pop_if(|_| !is_full) {
                 Some(channel) => Grant::Idle(channel),
-                None if !is_full && state.opened < MAX_ENTRIES => {
+                None if !is_full && state.opened < self.most => {
                     state.opened += 1;
                     Grant::New
                 }

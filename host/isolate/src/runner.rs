@@ -169,7 +169,7 @@ impl Runner {
             plugin: launch.plugin.clone(),
             process,
             control: Mutex::new(Some(control)),
-            channels: Channels::default(),
+            channels: Channels::new(launch.bounds),
             sockets: Mutex::default(),
             open: OpenCalls::default(),
             has_answered: AtomicBool::new(false),

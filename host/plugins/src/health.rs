@@ -140,9 +140,10 @@ impl Health {
 
     /// Describes a crash of the plugin's process, and what an operator can do.
     pub fn crashed(&self, crash: &Crash) {
-        let method = crash.method.as_deref().map_or("no call".to_owned(), |method| format!("the call of {method}"));
+        let during = crash.method.as_deref();
+        let when = during.map_or("outside of calls".to_owned(), |method| format!("during the call of {method}"));
         let advice = "see its lines in the log, and after a repair call reloadplugin, or startplugin if it is stopped";
-        *self.last_fault.lock() = Some(format!("its process ended during {method} ({}): {advice}", crash.how));
+        *self.last_fault.lock() = Some(format!("its process ended {when} ({}): {advice}", crash.how));
     }
 
     pub fn last_fault(&self) -> Option<String> {

@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 /// The largest secret, in bytes.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;
 
-/// The permissions of users who are neither the owner nor in the group.
-const OTHERS: u32 = 0o007;
+/// The permissions to read and to write of users who are neither the owner nor in the group.
+const OTHERS: u32 = 0o006;
 
 /// Replaces the file or variable name of each secret option by the secret. A line break at the end of a file is not part of the secret.
 ///

@@ -74,11 +74,12 @@ fn tables<'a, 'i>(value: Option<&'a Spanned<DeValue<'i>>>) -> Vec<&'a DeTable<'i
     }
 }
 
-/// Replaces a setting by a comment. In an inline table, the comment stands on the line above, and the comma goes too.
+/// Replaces a setting by a comment. If its line has other settings, the comment stands on the line above, and the comma goes too.
 fn without(text: &str, place: Range<usize>, comment: &str) -> Vec<Edit> {
     let (before, after) = (&text[..place.start], &text[place.end..]);
     let line = before.rfind('\n').map_or(0, |end| end + 1);
-    if !before[line..].contains('{') {
+    let behind = after.lines().next().unwrap_or_default().trim();
+    if !before[line..].contains(['=', '{', ',']) && (["", ","].contains(&behind) || behind.starts_with('#')) {
         let indent = before[line..].len() - before[line..].trim_start().len();
         return vec![(line + indent..place.end, comment.to_owned())];
     }

@@ -372,8 +372,10 @@ impl Upstream {
                 Outcome::Strange => return Err(UpstreamError::Strange(status)),
             };
             if (greeting.check)(number, &result).map_err(UpstreamError::Foreign)? {
+                let is_node = |result: &[u8]| (greeting.check)(number, result).is_ok_and(|known| known);
                 let is_kept = connection.sender.ready().await.is_ok()
-                    && (!greeting.endings.were_the_rule() || self.answers_again(&mut connection, request_again).await);
+                    && (!greeting.endings.were_the_rule()
+                        || self.answers_again(&mut connection, request_again, is_node).await);
                 return Ok(if is_kept {
                     GreetingOutcome::Node(connection)
                 } else {
@@ -384,11 +386,19 @@ impl Upstream {
         Err(UpstreamError::Foreign(format!("{} does not say which chain it is on", self.endpoint)))
     }
 
-    /// Whether a connection stays open after its first answer. A connection whose end was not announced may look open until it is used.
-    async fn answers_again(&self, connection: &mut Connection, request: Request<Full<Bytes>>) -> bool {
+    /// Whether a connection stays open after its first answer, and a repeated request identifies the node again. A connection whose end was
+    /// not announced may look open until it is used.
+    async fn answers_again(
+        &self,
+        connection: &mut Connection,
+        request: Request<Full<Bytes>>,
+        is_node: impl Fn(&[u8]) -> bool,
+    ) -> bool {
         let Ok(response) = connection.sender.send_request(request).await else { return false };
         let (status, body) = (response.status(), ReplyBody::last(response.into_body()));
-        let is_kept = Reply { status, content_type: None, body }.collect(MAX_GREETING).await.is_ok()
+        let again = Reply { status, content_type: None, body }.collect(MAX_GREETING).await;
+        let is_told = |result| matches!(result, Outcome::Result(result) if is_node(&result));
+        let is_kept = again.is_ok_and(|(status, body)| is_told(read_reply(status, &body)))
             && connection.sender.ready().await.is_ok();
         if let Some(endings) = self.endings().filter(|_| is_kept) {
             endings.note_kept();

@@ -317,8 +317,12 @@ impl WalletManager {
 
     /// Takes a wallet that could not be loaded at the start off the load list, if the call asks for that. Returns a warning.
     fn take_off_list(&self, name: &str, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
+        let is_missing = || self.missing.lock().contains(name);
+        if load_on_startup != Some(false) || !is_missing() {
+            return Err(ErrorKind::WalletNotLoaded.into());
+        }
         let _reserved = self.reserve_name(name)?;
-        if load_on_startup != Some(false) || !self.missing.lock().contains(name) {
+        if !is_missing() {
             return Err(ErrorKind::WalletNotLoaded.into());
         }
         if let Some(failure) = self.set_load_on_startup(name, load_on_startup) {

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use outrigger_sdk::params::int32;
 use outrigger_sdk::service::chain::BlockRef;
 use outrigger_sdk::service::events::RescanOutcome;
+use outrigger_sdk::service::wallet::Synced;
 use outrigger_sdk::service::{Scope, ServiceError, WalletImport};
 use outrigger_sdk::{Call, Host, Reply, RpcError, methods};
 use serde_json::{Value, json};
@@ -92,16 +93,16 @@ pub fn is_validating(host: &Host, scope: Scope) -> bool {
 
 /// The error for a block that the node lacks: `pruned`, unless the node has not fetched the block yet.
 pub fn unless_fetched_later(call: &Call<'_>, height: u32, pruned: RpcError) -> RpcError {
-    match node_height(call) {
+    match node_behind(call) {
         _ if is_validating(call.host, call.scope) => Lack::Background.error(),
-        Ok(Some(last)) if last < height => Lack::After(last).error(),
+        Ok(Some(last)) if last.height < height => Lack::After(last.height).error(),
         _ => pruned,
     }
 }
 
-/// The height of the node's best block, if the node lacks blocks that the wallet has followed.
-fn node_height(call: &Call<'_>) -> Result<Option<u32>, ServiceError> {
-    Ok(call.wallet()?.node_behind.map(|node| node.height))
+/// The node's best block, if the node lacks blocks that the wallet has followed.
+fn node_behind(call: &Call<'_>) -> Result<Option<Synced>, ServiceError> {
+    Ok(call.wallet()?.node_behind)
 }
 
 /// The blocks that the node lacks for now.
@@ -135,16 +136,16 @@ pub struct Reservation<'a> {
     import: &'a dyn WalletImport,
     scope: Scope,
     number: u64,
-    /// The result of [`node_height`].
-    node_height: Option<u32>,
+    /// The result of [`node_behind`].
+    node: Option<Synced>,
     used: bool,
 }
 
 impl<'a> Reservation<'a> {
     /// Fails if another rescan is reserved or runs.
     pub fn new(call: &Call<'a>) -> Result<Self, ServiceError> {
-        let (import, scope, node_height) = (&*call.host.import, call.scope, node_height(call)?);
-        Ok(Self { import, scope, number: import.rescan_reserve(scope)?, node_height, used: false })
+        let (import, scope, node) = (&*call.host.import, call.scope, node_behind(call)?);
+        Ok(Self { import, scope, number: import.rescan_reserve(scope)?, node, used: false })
     }
 
     /// The rescan's number, which its events carry.
@@ -332,7 +333,7 @@ fn unreadable(kind: ImportKind, timestamp: i64, block_time: i64, lack: Option<La
 struct Waiting {
     reply: Reply,
     pending: Pending,
-    node_height: Option<u32>,
+    node: Option<Synced>,
 }
 
 /// The calls that wait for a rescan. A call is inserted before its rescan starts, because the rescan may end at once.
@@ -358,7 +359,7 @@ impl WaitingCalls {
             reply.fail(aborted_by_user());
             return;
         }
-        state.calls.insert(key.clone(), Waiting { reply, pending, node_height: reservation.node_height });
+        state.calls.insert(key.clone(), Waiting { reply, pending, node: reservation.node });
         // The host may report the end during this service call, which needs the lock.
         drop(state);
         if let Err(error) = reservation.start(begin)
@@ -370,8 +371,13 @@ impl WaitingCalls {
 
     /// Answers the call of a rescan that has ended.
     pub fn finished(&self, wallet: String, number: u64, mut end: RescanEnd) {
-        if let Some(Waiting { reply, pending, node_height }) = self.take(&(wallet, number)) {
-            end.lack = end.lack.or(node_height.map(Lack::After));
+        if let Some(Waiting { reply, pending, node }) = self.take(&(wallet, number)) {
+            // An earlier block is not one that the node still fetches.
+            if let (RescanOutcome::Unreadable { block_time }, Some(node)) = (&end.outcome, node)
+                && *block_time >= node.time
+            {
+                end.lack = end.lack.or(Some(Lack::After(node.height)));
+            }
             reply.send_json(pending.finish(&end));
         }
     }

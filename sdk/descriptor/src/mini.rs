@@ -181,7 +181,11 @@ fn read_with_keys<Ctx: ScriptContext>(
 /// Parses the keys of an expression from the left, as far as bitcoind's parser gets. Returns whether it gets to the end.
 fn check_keys<Ctx: ScriptContext>(text: &str, context: Context, keys: &mut KeyParser) -> Result<bool, DescriptorError> {
     let unwrapped = match text.split_once(':') {
-        Some((wrappers, rest)) if wrappers.bytes().all(|wrapper| b"asctdvjnlu".contains(&wrapper)) => rest,
+        Some((wrappers, rest))
+            if !wrappers.is_empty() && wrappers.bytes().all(|wrapper| b"asctdvjnlu".contains(&wrapper)) =>
+        {
+            rest
+        }
         _ => text,
     };
     let (name, mut rest) = unwrapped.strip_suffix(')').and_then(|call| call.split_once('(')).unwrap_or((unwrapped, ""));

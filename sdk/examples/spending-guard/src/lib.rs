@@ -165,7 +165,8 @@ impl SpendingGuard {
             open.map(|(outpoint, reservation)| (*outpoint, *reservation)).collect();
         let mut ended = Vec::new();
         for name in self.host.wallet.list(Scope::NONE)? {
-            let wallet = self.host.wallet_scope(&name)?;
+            // It may be unloaded by now.
+            let Ok(wallet) = self.host.wallet_scope(&name) else { continue };
             let spenders = self.host.wallet.spenders(wallet, open.iter().map(|(outpoint, _)| *outpoint).collect())?;
             for ((outpoint, reservation), spenders) in open.iter().zip(spenders) {
                 let spent = self.buried(wallet, spenders, 1)?;

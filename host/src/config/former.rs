@@ -179,6 +179,15 @@ mod tests {
         let lines: Vec<&str> = migrated.split("\r\n").collect();
         assert_eq!((lines[1], lines[3]), ("plugin_defaults = { isolated = \"all\" }", "wallet = { keypool = 5 }"));
         assert!(lines[0].starts_with("# plugin_defaults.transport: ") && lines[2].starts_with("# wallet.map_gib: "));
+        for (several, left) in [
+            ("wallet = {\n  keypool = 5, map_gib = 4\n}\n", "wallet = {\n  keypool = 5\n}\n"),
+            ("wallet = {\n  map_gib = 4, keypool = 5\n}\n", "wallet = {\n  keypool = 5\n}\n"),
+            ("wallet = {\n  map_gib = 4,\n  keypool = 5\n}\n", "wallet = {\n  keypool = 5\n}\n"),
+        ] {
+            let migrated = migrate("FILE", several).unwrap();
+            let kept: String = migrated.split_inclusive('\n').filter(|line| !line.contains('#')).collect();
+            assert_eq!(kept, left, "{migrated}");
+        }
         let dotted = migrate("FILE", "wallet.map_gib = 4 # large\nwallet.keypool = 5\n").unwrap();
         assert!(dotted.ends_with("; delete the line # large\nwallet.keypool = 5\n"), "{dotted}");
     }

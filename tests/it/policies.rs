@@ -196,6 +196,18 @@ fn policies_cannot_be_bypassed_by_batches_wrappers_or_plugins() {
 }
 
 #[test]
+fn policies_judge_while_other_payments_of_the_wallet_wait_on_all_its_threads() {
+    let host = host(&text("judge", "", "grants = []"));
+    let mut wallet = host.new_wallet("hot");
+    fund(&mut wallet, 5);
+    let waiting: Vec<_> = (0..20).map(|_| wallet.begin_call("sendtoaddress", json!([ELSEWHERE, 1]))).collect();
+    for call in waiting {
+        let answer = call.answer();
+        assert!(answer["result"].is_string(), "{answer}");
+    }
+}
+
+#[test]
 fn policies_without_an_answer_prevent_all_signing() {
     let options = "hang = [\"SignMessage\"], panic = [\"GiveKeys\"]";
     let host = host(&text("judge", options, "grants = []"));

@@ -123,7 +123,9 @@ impl Router {
         let (scopes, pool, origin) = (self.scopes.clone(), self.pool.clone(), &call.origin);
         let caller = caller(link, call, onward, method.needs_tip);
         let (lease, method) = (lease.clone(), method.clone());
-        let wallet = origin.wallet.clone().or_else(|| origin.only_wallet.clone());
+        // A call that a plugin or the host makes for another call does not wait for threads of its wallet: they may wait for that other call.
+        let is_nested = call.makers > 0;
+        let wallet = origin.wallet.clone().or_else(|| origin.only_wallet.clone()).filter(|_| !is_nested);
         let claimant = Claimant { owner: lease.owner, call: token, wallet };
         let held = (call.held.clone(), lease.place_for(&method).await?);
         self.pool.submit(claimant, move || {

@@ -31,7 +31,7 @@ use protocol::{ExtraCall, Finding, Job, Message};
 use report::Report;
 use reporter::Reporter;
 use session::Session;
-pub use supervisor::PART_COMMAND;
+pub use supervisor::{PART_COMMAND, end_for_good};
 
 /// The arguments of `outrigger plugin check`.
 #[derive(Args)]

@@ -5,9 +5,11 @@ use std::io::{BufRead, BufReader};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::protocol::{Finding, Job, Message, Step};
 
@@ -25,6 +27,19 @@ const FAULT: &str = " status ";
 
 /// The beginning of the text that the SDK logs when a plugin panics.
 const PANIC: &str = "panic at ";
+
+/// The process that runs the plugin, if any.
+static RUNNING: Mutex<Option<Child>> = Mutex::new(None);
+
+/// Ends the process that runs the plugin, and keeps others from starting, so that nothing writes to the folder of a check any more.
+pub fn end_for_good() {
+    let mut running = RUNNING.lock();
+    if let Some(child) = running.as_mut() {
+        // These fail only if the process has already ended.
+        let _ = child.kill().and_then(|()| child.wait());
+    }
+    std::mem::forget(running);
+}
 
 /// The result of a check.
 #[derive(Default)]
@@ -92,6 +107,7 @@ pub fn run(job: &mut Job) -> Part {
 /// completed the check.
 fn attempt(job: &Job, part: &mut Part) -> std::io::Result<Option<Vec<Step>>> {
     let (ours, theirs) = UnixStream::pair()?;
+    let mut running = RUNNING.lock();
     let mut child = Command::new(std::env::current_exe()?)
         .args(["plugin", PART_COMMAND, &serde_json::to_string(job)?])
         .stdin(Stdio::from(OwnedFd::from(theirs)))
@@ -99,10 +115,14 @@ fn attempt(job: &Job, part: &mut Part) -> std::io::Result<Option<Vec<Step>>> {
         .stderr(Stdio::piped())
         .spawn()?;
     let stderr = child.stderr.take().map(lines_of);
+    *running = Some(child);
+    drop(running);
     let messages = lines_of(ours);
     let mut listener = Listener { part, running: HashMap::new(), done: false };
     let limit = job.deadline();
     let hung = listener.listen(&messages, limit);
+    // It stays there until now, for `end_for_good`.
+    let Some(mut child) = RUNNING.lock().take() else { return Ok(None) };
     if hung {
         // This fails only if the process has already ended.
         let _ = child.kill();

@@ -14,7 +14,7 @@ const MAX_SHORT: usize = 40;
 /// How many of a plugin's threads are not for threads of the host.
 const OTHER_THREADS: usize = 16;
 
-/// How many of these are reserved for control functions. Some calls end only after a control function has run.
+/// How many of the host's threads in a runner are reserved for control functions. Some calls end only after a control function has run.
 const FOR_CONTROL: usize = 4;
 
 /// How many of the plugin's own threads can use services at a time.

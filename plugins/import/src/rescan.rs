@@ -372,7 +372,7 @@ impl WaitingCalls {
     /// Answers the call of a rescan that has ended.
     pub fn finished(&self, wallet: String, number: u64, mut end: RescanEnd) {
         if let Some(Waiting { reply, pending, node }) = self.take(&(wallet, number)) {
-            // An earlier block is not one that the node still fetches.
+            // The node downloads later blocks only. It has pruned or damaged an earlier one.
             if let (RescanOutcome::Unreadable { block_time }, Some(node)) = (&end.outcome, node)
                 && *block_time >= node.time
             {

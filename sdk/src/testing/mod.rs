@@ -307,7 +307,7 @@ impl<P: Plugin> TestPlugin<P> {
         *lock(&self.answers.patience) = Some(questions);
     }
 
-    /// Begins a call with a JSON array of arguments, or an object of those that a wrapper gets by name. The plugin may answer it later.
+    /// Begins a call. `arguments` is a JSON array, or an object for a wrapper's call by name. The plugin may answer later.
     ///
     /// # Panics
     /// The manifest does not list the method, or the arguments are neither an array nor an object.

@@ -245,8 +245,7 @@ fn link(owner: Owner<'_>, name: &str) -> Link {
     Link { signature, position: position.unwrap_or(usize::MAX), ..link }
 }
 
-/// The plugin that would answer a method without the route: the only other one that runs and has the method. A route of one plugin
-/// replaces this plugin, which then gets the calls that the one passes on.
+/// The plugin that a route of one plugin replaces. It runs, and no third plugin has the method. The replacing plugin passes calls on to it.
 fn replaced<'a>(plugins: &'a [Known<'a>], route: &[Owner<'_>], name: &str) -> Option<&'a Known<'a>> {
     let &[Owner::Known(only)] = route else { return None };
     let has_method = |plugin: &&Known<'_>| plugin.manifest.methods.iter().any(|method| method.name == name);

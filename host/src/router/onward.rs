@@ -93,8 +93,6 @@ pub struct Switchboard {
     runtime: Handle,
     /// The calls in progress, during which plugins make calls.
     pub(super) calls: Arc<Calls>,
-    /// The policies that judge acts of their own plugins, once for each judgement in progress.
-    pub(super) judging_themselves: Mutex<Vec<String>>,
     /// `None` while the host starts or stops.
     front: Mutex<Option<Arc<Front>>>,
 }
@@ -105,7 +103,7 @@ fn refused<T>(kind: ErrorKind, detail: &str) -> Result<T> {
 
 impl Switchboard {
     pub fn new(runtime: Handle, calls: Arc<Calls>) -> Self {
-        Self { runtime, calls, judging_themselves: Mutex::default(), front: Mutex::new(None) }
+        Self { runtime, calls, front: Mutex::new(None) }
     }
 
     /// Sets the entry points, once the host has started.

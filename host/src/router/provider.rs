@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use bitcoin::hex::{DisplayHex, FromHex};
 use bytes::Bytes;
-use outrigger_plugins::MAX_LINKS;
 use outrigger_rpc::{Answer, Call, CallHere, Failure, Origin, Params, ResultText};
 use outrigger_service::json::{provided_request, provided_response};
 use outrigger_service::policy::POLICY;
@@ -126,21 +125,7 @@ impl Providers for Switchboard {
                 tokio::time::timeout_at(until.into(), answering).await.unwrap_or_else(late)
             })
         };
-        // A policy that judges may do nothing that the host would ask it about. Threads of other calls could still nest without end.
-        let is_own = is_policy && makers.iter().any(|maker| **maker == *plugin);
-        if is_own {
-            let mut judging = self.judging_themselves.lock();
-            if judging.iter().filter(|one| **one == *plugin).count() >= MAX_LINKS {
-                return Err(refused("it judges too many of its own acts at a time"));
-            }
-            judging.push(plugin.to_owned());
-        }
-        let answer = self.wait(scope, begin);
-        if is_own {
-            let mut judging = self.judging_themselves.lock();
-            judging.iter().position(|one| *one == *plugin).map(|at| judging.swap_remove(at));
-        }
-        match answer {
+        match self.wait(scope, begin) {
             Ok(RpcReply::Result { json }) => {
                 let message = decoded::<String>(&json).and_then(|hex| unhex(&hex));
                 message.map_err(|error| refused(&invalid(error).detail))

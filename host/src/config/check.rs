@@ -69,6 +69,19 @@ impl LoadedConfig {
         self.check_notify(&config.notify)?;
         self.check_socket_mode()?;
         self.check_proxies()?;
+        self.check_ranges()?;
+        if let Err(reason) = config.backup.recipient() {
+            return Err(self.error("backup.recipient", "", reason));
+        }
+        self.check_wallets()?;
+        for (position, plugin) in config.plugins.iter().enumerate() {
+            self.check_plugin(position, plugin)?;
+        }
+        Ok(())
+    }
+
+    fn check_ranges(&self) -> Result<(), ConfigError> {
+        let config = &self.config;
         let ranges = [
             ("rpc.threads", config.rpc.threads as u64, 1, 1024),
             ("rpc.queue_depth", config.rpc.queue_depth as u64, 1, 1 << 20),
@@ -124,9 +137,11 @@ impl LoadedConfig {
                 return Err(self.error(&key, &value.to_string(), reason));
             }
         }
-        if let Err(reason) = config.backup.recipient() {
-            return Err(self.error("backup.recipient", "", reason));
-        }
+        Ok(())
+    }
+
+    fn check_wallets(&self) -> Result<(), ConfigError> {
+        let config = &self.config;
         let relayed = config.mempool_limits().relay_feerate;
         if let Some(reason) = config.wallet.max_fee_fault(relayed) {
             return Err(self.error("wallet.maxtxfee", "", reason));
@@ -143,13 +158,10 @@ impl LoadedConfig {
                 return Err(self.error("wallet.policies.wallets", wrong, reason));
             }
         }
-        if let Some((key, reason)) = config.wallet.unit_fault() {
-            return Err(self.error(key, "", reason));
+        match config.wallet.unit_fault() {
+            Some((key, reason)) => Err(self.error(key, "", reason)),
+            None => Ok(()),
         }
-        for (position, plugin) in config.plugins.iter().enumerate() {
-            self.check_plugin(position, plugin)?;
-        }
-        Ok(())
     }
 
     fn check_backend(&self, backend: &BackendConfig) -> Result<(), ConfigError> {

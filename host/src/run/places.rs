@@ -13,8 +13,9 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use tokio::net::TcpListener;
 
+use super::lock::LOCK_FILE;
 use super::refusals::{datadir_error, in_use, listen_error, metrics_error, publish_error};
-use super::{Before, LOCK_FILE, RunArgs, RunError, failed};
+use super::{Before, RunArgs, RunError, failed};
 use crate::audit::{AuditLog, may_create};
 use crate::config::{Config, LoadedConfig};
 

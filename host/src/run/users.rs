@@ -18,70 +18,7 @@ use zeroize::Zeroizing;
 /// # Errors
 /// An entry is invalid, a name is a duplicate, or a user's list or `routes.wrap` names an unknown method.
 pub fn users(loaded: &LoadedConfig, sources: &Sources) -> Result<Vec<RpcUser>, ConfigError> {
-    let users = &loaded.config.rpc.users;
     let known = KnownMethods { loaded, sources, of_plugins: OnceCell::new() };
-    let user = |(position, configured): (usize, &UserConfig)| {
-        let (key, user) = match (&configured.rpcauth, &configured.name) {
-            (Some(entry), None) => ("rpcauth", RpcUser::from_rpcauth(entry)),
-            (None, Some(name)) => ("name", RpcUser::without_password(name)),
-            _ => {
-                let reason = "a user has either rpcauth or, without a password, name".to_owned();
-                return Err(loaded.user_error(position, "rpcauth", reason));
-            }
-        };
-        let refuse = |reason| loaded.user_error(position, key, reason);
-        let user = user.map_err(|error| refuse(error.to_string()))?;
-        if configured.rpcauth.is_none() && !is_identified(loaded, configured) {
-            return Err(refuse(
-                "nothing identifies a user without a password: set uid, or rpc.tls.client_users".to_owned(),
-            ));
-        }
-        // With duplicate names, a client with one entry's password would escape the other entry's restrictions.
-        if users.iter().take(position).any(|earlier| earlier.name() == configured.name()) {
-            return Err(refuse(format!("an earlier user has the name {:?}", configured.name())));
-        }
-        let user = match configured.uid {
-            Some(uid) if users.iter().take(position).any(|earlier| earlier.uid == Some(uid)) => {
-                return Err(loaded.user_error(position, "uid", format!("an earlier user has the uid {uid}")));
-            }
-            Some(uid) => user.with_process_user(uid),
-            None => user,
-        };
-        let expanded = configured.methods.as_ref().map(|entries| known.expand(entries)).transpose();
-        let user = match expanded.map_err(|reason| loaded.user_error(position, "methods", reason))? {
-            Some(methods) => user.allowing(methods),
-            None => user,
-        };
-        let limits = [
-            ("max_calls_per_second", configured.max_calls_per_second),
-            ("max_concurrent_calls", configured.max_concurrent_calls),
-        ];
-        if let Some((key, _)) = limits.into_iter().find(|(_, most)| *most == Some(0)) {
-            return Err(loaded.user_error(position, key, "must be at least 1".to_owned()));
-        }
-        let is_of_node = loaded.config.backend.as_ref().is_some_and(|backend| backend.wallets == Wallets::Node);
-        if configured.max_wallets.is_some() && is_of_node {
-            let reason = "the node's wallets are not counted: remove it, or backend.wallets = \"node\"".to_owned();
-            return Err(loaded.user_error(position, "max_wallets", reason));
-        }
-        if let Some(folder) = configured.folders.iter().flatten().find(|folder| !folder.is_absolute()) {
-            let resolved = std::path::absolute(folder).unwrap_or_default();
-            let reason = format!("'{}' must be an absolute path, such as {}", folder.display(), resolved.display());
-            return Err(loaded.user_error(position, "folders", reason));
-        }
-        let user = match &configured.folders {
-            Some(folders) => user.keeping_files_in(folders),
-            None => user,
-        };
-        let user = match configured.unknown_methods {
-            UnknownMethods::Allow => user.with_unknown_methods(),
-            UnknownMethods::Refuse => user,
-        };
-        Ok(match &configured.wallet {
-            Some(wallet) => user.confined_to(wallet),
-            None => user,
-        })
-    };
     // A wrapper that guards a misspelled method guards nothing.
     for name in loaded.config.routes.wrap.iter().flat_map(|wrap| &wrap.methods) {
         if !name.ends_with('*') && !known.has(name) {
@@ -89,9 +26,79 @@ pub fn users(loaded: &LoadedConfig, sources: &Sources) -> Result<Vec<RpcUser>, C
             return Err(loaded.error("routes.wrap", name, reason));
         }
     }
-    let mut all: Vec<RpcUser> = users.iter().enumerate().map(user).collect::<Result<_, _>>()?;
+    let configured = loaded.config.rpc.users.iter().enumerate();
+    let mut all: Vec<RpcUser> = configured.map(|entry| user(loaded, &known, entry)).collect::<Result<_, _>>()?;
     all.extend(of_bitcoin_conf(loaded, &all)?);
     Ok(all)
+}
+
+/// The user of an entry of `rpc.users`.
+fn user(
+    loaded: &LoadedConfig,
+    known: &KnownMethods<'_>,
+    (position, configured): (usize, &UserConfig),
+) -> Result<RpcUser, ConfigError> {
+    let (earlier, _) = loaded.config.rpc.users.split_at(position);
+    let (key, user) = match (&configured.rpcauth, &configured.name) {
+        (Some(entry), None) => ("rpcauth", RpcUser::from_rpcauth(entry)),
+        (None, Some(name)) => ("name", RpcUser::without_password(name)),
+        _ => {
+            let reason = "a user has either rpcauth or, without a password, name".to_owned();
+            return Err(loaded.user_error(position, "rpcauth", reason));
+        }
+    };
+    let refuse = |reason| loaded.user_error(position, key, reason);
+    let user = user.map_err(|error| refuse(error.to_string()))?;
+    if configured.rpcauth.is_none() && !is_identified(loaded, configured) {
+        return Err(refuse(
+            "nothing identifies a user without a password: set uid, or rpc.tls.client_users".to_owned(),
+        ));
+    }
+    // With duplicate names, a client with one entry's password would escape the other entry's restrictions.
+    if earlier.iter().any(|earlier| earlier.name() == configured.name()) {
+        return Err(refuse(format!("an earlier user has the name {:?}", configured.name())));
+    }
+    let user = match configured.uid {
+        Some(uid) if earlier.iter().any(|earlier| earlier.uid == Some(uid)) => {
+            return Err(loaded.user_error(position, "uid", format!("an earlier user has the uid {uid}")));
+        }
+        Some(uid) => user.with_process_user(uid),
+        None => user,
+    };
+    let expanded = configured.methods.as_ref().map(|entries| known.expand(entries)).transpose();
+    let user = match expanded.map_err(|reason| loaded.user_error(position, "methods", reason))? {
+        Some(methods) => user.allowing(methods),
+        None => user,
+    };
+    let limits = [
+        ("max_calls_per_second", configured.max_calls_per_second),
+        ("max_concurrent_calls", configured.max_concurrent_calls),
+    ];
+    if let Some((key, _)) = limits.into_iter().find(|(_, most)| *most == Some(0)) {
+        return Err(loaded.user_error(position, key, "must be at least 1".to_owned()));
+    }
+    let is_of_node = loaded.config.backend.as_ref().is_some_and(|backend| backend.wallets == Wallets::Node);
+    if configured.max_wallets.is_some() && is_of_node {
+        let reason = "the node's wallets are not counted: remove it, or backend.wallets = \"node\"".to_owned();
+        return Err(loaded.user_error(position, "max_wallets", reason));
+    }
+    if let Some(folder) = configured.folders.iter().flatten().find(|folder| !folder.is_absolute()) {
+        let resolved = std::path::absolute(folder).unwrap_or_default();
+        let reason = format!("'{}' must be an absolute path, such as {}", folder.display(), resolved.display());
+        return Err(loaded.user_error(position, "folders", reason));
+    }
+    let user = match &configured.folders {
+        Some(folders) => user.keeping_files_in(folders),
+        None => user,
+    };
+    let user = match configured.unknown_methods {
+        UnknownMethods::Allow => user.with_unknown_methods(),
+        UnknownMethods::Refuse => user,
+    };
+    Ok(match &configured.wallet {
+        Some(wallet) => user.confined_to(wallet),
+        None => user,
+    })
 }
 
 /// Whether the host can identify a user without a password by the connection: by uid or certificate.

@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
+use syn::meta::ParseNestedMeta;
 use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Error, ImplItem, ItemImpl, LitStr, Path, Result, Token, bracketed};
@@ -24,7 +25,7 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     let mut modules: Option<Vec<Path>> = None;
     let (mut given, mut requires, mut provided, mut timers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let read = syn::meta::parser(|meta| {
-        let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
+        let name = name_of(&meta);
         if given.contains(&name) {
             return Err(meta.error("given twice"));
         }
@@ -63,31 +64,12 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
             modules = Some(paths.into_iter().collect());
         } else if name == "requires" {
             meta.parse_nested_meta(|meta| {
-                let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
-                if !REQUIREMENTS.contains(&name.as_str()) {
-                    return Err(meta.error(format!("expected one of {}", REQUIREMENTS.join(", "))));
-                }
-                let value = if meta.input.peek(Token![=]) {
-                    meta.value()?.parse::<syn::Lit>()?
-                } else {
-                    syn::parse_quote!(true)
-                };
-                requires.push(match value {
-                    syn::Lit::Str(text) => format!("\"{name}\":{}", string(&text.value())),
-                    syn::Lit::Int(number) => format!("\"{name}\":{}", number.base10_digits()),
-                    other => format!("\"{name}\":{}", quote!(#other)),
-                });
+                requires.push(requirement(&meta)?);
                 Ok(())
             })?;
         } else if name == "timers" {
             meta.parse_nested_meta(|meta| {
-                let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
-                let time = match meta.value()?.parse::<syn::Lit>()? {
-                    syn::Lit::Int(seconds) => format!("\"every\":{}", seconds.base10_digits()),
-                    syn::Lit::Str(time) => format!("\"at\":{}", string(&time.value())),
-                    other => return Err(Error::new(other.span(), "expected seconds, or a time such as \"03:30\"")),
-                };
-                timers.push(format!("{{\"name\":{},{time}}}", string(&name)));
+                timers.push(timer(&meta)?);
                 Ok(())
             })?;
         } else {
@@ -115,6 +97,34 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
     }
     complete(&mut block, &version, head, modules, &provided);
     Ok(quote!(#block))
+}
+
+fn name_of(meta: &ParseNestedMeta<'_>) -> String {
+    meta.path.get_ident().map(ToString::to_string).unwrap_or_default()
+}
+
+/// A member of the manifest's `requires`: `txindex`, `network = "main"`, `release = 28`.
+fn requirement(meta: &ParseNestedMeta<'_>) -> Result<String> {
+    let name = name_of(meta);
+    if !REQUIREMENTS.contains(&name.as_str()) {
+        return Err(meta.error(format!("expected one of {}", REQUIREMENTS.join(", "))));
+    }
+    let value = if meta.input.peek(Token![=]) { meta.value()?.parse::<syn::Lit>()? } else { syn::parse_quote!(true) };
+    Ok(match value {
+        syn::Lit::Str(text) => format!("\"{name}\":{}", string(&text.value())),
+        syn::Lit::Int(number) => format!("\"{name}\":{}", number.base10_digits()),
+        other => format!("\"{name}\":{}", quote!(#other)),
+    })
+}
+
+/// An entry of the manifest's `timers`: `flush = 60`, `report = "03:30"`.
+fn timer(meta: &ParseNestedMeta<'_>) -> Result<String> {
+    let time = match meta.value()?.parse::<syn::Lit>()? {
+        syn::Lit::Int(seconds) => format!("\"every\":{}", seconds.base10_digits()),
+        syn::Lit::Str(time) => format!("\"at\":{}", string(&time.value())),
+        other => return Err(Error::new(other.span(), "expected seconds, or a time such as \"03:30\"")),
+    };
+    Ok(format!("{{\"name\":{},{time}}}", string(&name_of(meta))))
 }
 
 /// Converts a list item to JSON: a text, or `"to" = "help"` for an entry of `reach` with its reason.

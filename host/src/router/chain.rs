@@ -16,6 +16,8 @@ use outrigger_rpc::{Answer, COOKIE_USER, Call, Failure, Params, ResultText, half
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_upstream::{Method, method};
 use outrigger_values::{RpcError, RpcErrorCode};
+use tokio::sync::oneshot::Receiver;
+use tokio::sync::oneshot::error::RecvError;
 
 use super::arguments::{self, Arguments};
 use super::onward::may_not_wait;
@@ -216,7 +218,6 @@ impl Router {
             let message = format!("The plugin '{}' does not end its calls", lease.manifest().id);
             return AtLink::Failed(Failure::Rpc(RpcError::internal(message)));
         }
-        let deadline = lease.deadline.filter(|_| !method.long_running);
         let waits = (method.needs_tip && self.passthrough.is_some() && !self.finds_wallet_at_tip(method, call))
             || self.asks_plugins(&lease, method, call);
         let may_run_inline = lease.trusted && stuck == 0 && !waits && !lease.waits_for_runner();
@@ -243,39 +244,46 @@ impl Router {
             Some(Err(_)) => return AtLink::Failed(Failure::Overloaded),
             entered => entered,
         };
-        let answer = match deadline {
-            None if method.long_running && answer.is_empty() => {
-                let is_kept = || self.calls.phase(token) == Some(Phase::Kept);
-                let mut answer = Box::pin(long::wait(answer, call.origin.client.clone(), is_kept));
-                // A wrapper's own time is bounded: until it asks the next link, which may take any time.
-                let own_limit = lease.deadline.filter(|_| !link.is_listed());
-                let in_own_time = match own_limit {
-                    Some(limit) => tokio::time::timeout(limit.saturating_sub(waited), &mut answer).await.ok(),
-                    None => None,
-                };
-                let has_asked = || asked.is_some_and(|asked| asked.load(Ordering::SeqCst));
-                let answer = match (in_own_time, own_limit) {
-                    (Some(answer), _) => answer,
-                    (None, Some(limit)) if !has_asked() => {
-                        return AtLink::Failed(self.expired(token, &lease, method, guard.expired(), limit));
-                    }
-                    _ => answer.await,
-                };
-                match answer {
-                    Some(answer) => answer,
-                    None => return AtLink::Answered(Err(Failure::Rpc(half_closed()))),
-                }
-            }
-            None => answer.await,
-            Some(limit) => match tokio::time::timeout(limit.saturating_sub(waited), answer).await {
-                Ok(answer) => answer,
-                Err(_) => return AtLink::Failed(self.expired(token, &lease, method, guard.expired(), limit)),
-            },
+        let answer = match self.in_time(link, call, (token, &lease), asked, waited, answer).await {
+            Ok(Some(answer)) => answer,
+            Ok(None) => return AtLink::Answered(Err(Failure::Rpc(half_closed()))),
+            Err(limit) => return AtLink::Failed(self.expired(token, &lease, method, guard.expired(), limit)),
         };
         guard.answered();
         if let Ok(calls::Answer::Result(json)) = &answer {
             memory::note_answer(json.len());
         }
         answer.unwrap_or_else(|_| calls::Answer::Failed(RpcError::internal("The call was lost"))).into()
+    }
+
+    /// Waits for the answer of a begun call. `None`: the client of a long poll has closed its side of the connection.
+    ///
+    /// # Errors
+    /// The time limit, if it passed.
+    async fn in_time(
+        &self,
+        link: &Link,
+        call: &Call,
+        (token, lease): (u64, &Lease),
+        asked: Option<&Arc<AtomicBool>>,
+        waited: Duration,
+        answer: Receiver<calls::Answer>,
+    ) -> Result<Option<Result<calls::Answer, RecvError>>, Duration> {
+        if !link.method.long_running {
+            let Some(limit) = lease.deadline else { return Ok(Some(answer.await)) };
+            return tokio::time::timeout(limit.saturating_sub(waited), answer).await.map(Some).map_err(|_| limit);
+        }
+        if !answer.is_empty() {
+            return Ok(Some(answer.await));
+        }
+        let is_kept = || self.calls.phase(token) == Some(Phase::Kept);
+        let mut answer = Box::pin(long::wait(answer, call.origin.client.clone(), is_kept));
+        // A wrapper's own time is bounded: until it asks the next link, which may take any time.
+        let Some(limit) = lease.deadline.filter(|_| !link.is_listed()) else { return Ok(answer.await) };
+        match tokio::time::timeout(limit.saturating_sub(waited), &mut answer).await {
+            Ok(answer) => Ok(answer),
+            Err(_) if asked.is_some_and(|asked| asked.load(Ordering::SeqCst)) => Ok(answer.await),
+            Err(_) => Err(limit),
+        }
     }
 }

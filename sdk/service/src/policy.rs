@@ -56,7 +56,8 @@ wire_struct! {
         pub output: TxOut,
         /// Its owner.
         pub owner: Owner,
-        /// Whether every requested signature commits to it and to all inputs. Otherwise others may replace the output.
+        /// Whether every requested signature commits to it and to all inputs. Otherwise others may replace the output. With SIGHASH_SINGLE,
+        /// others may also add outputs: a rule about recipients must refuse all of [`JudgedInput::sighashes`] but ALL and DEFAULT.
         pub committed: bool,
     }
 }

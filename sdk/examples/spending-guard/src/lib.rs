@@ -247,3 +247,6 @@ impl SpendingGuard {
 }
 
 outrigger_sdk::export_plugin!(SpendingGuard);
+
+#[cfg(test)]
+mod tests;

@@ -22,14 +22,13 @@ mod services;
 use std::process::ExitCode;
 
 use outrigger_isolate::inside;
-pub use outrigger_plugins::linked::LinkedPlugin;
 
-/// Runs the program with these linked plugins. Returns its exit code.
-pub fn main(linked: &'static [LinkedPlugin]) -> ExitCode {
+/// Runs the program. Returns its exit code.
+pub fn main() -> ExitCode {
     // This comes first: the process of an isolated plugin must still have only one thread here.
     if inside::is_asked_for() {
-        return inside::run(|name| linked.iter().find(|one| one.name == name).map(|one| one.table));
+        return inside::run(|name| groups::GROUPS.iter().find(|one| one.name == name).map(|one| one.table));
     }
     outrigger_abi::keep_panic_hook();
-    cli::main(linked)
+    cli::main()
 }

@@ -20,16 +20,14 @@ use crate::metrics::{CallMetrics, Meter, Outcome};
 /// Longer ids and names of methods are truncated in the log.
 const LOGGED_CHARS: usize = 64;
 
-pub trait Methods: Send + Sync + 'static {
-    /// The specification of a method; `None` if it is unknown.
-    fn spec(&self, method: &str) -> Option<Arc<MethodSpec>>;
-}
+/// The specification of a method; `None` if it is unknown.
+pub type Methods = Arc<dyn Fn(&str) -> Option<Arc<MethodSpec>> + Send + Sync>;
 
 #[derive(Clone)]
-pub struct Observe<S, M> {
+pub struct Observe<S> {
     pub service: S,
     /// The known methods. Only these have labels of their own in the metrics.
-    pub methods: Arc<M>,
+    pub methods: Methods,
     pub metrics: CallMetrics,
     pub active: Arc<Active>,
     pub audit: Option<Arc<AuditLog>>,
@@ -71,11 +69,11 @@ fn span_of(request: &Request<'_>) -> Span {
     )
 }
 
-impl<S, M: Methods> Observe<S, M> {
+impl<S> Observe<S> {
     fn begin(&self, request: &mut Request<'_>) -> Observation {
         let name = request.method_name();
         tracing::debug!("call");
-        let spec = self.methods.spec(name);
+        let spec = (self.methods)(name);
         let progress = spec.as_ref().filter(|spec| spec.long_running).map(|_| Arc::<Progress>::default());
         let log = self.audit.as_ref().filter(|_| is_audited(name, || spec.clone()));
         let observation = Observation {
@@ -90,7 +88,7 @@ impl<S, M: Methods> Observe<S, M> {
     }
 }
 
-impl<S: RpcService, M: Methods> RpcService for Observe<S, M> {
+impl<S: RpcService> RpcService for Observe<S> {
     fn takes_together(&self, method: &str) -> bool {
         self.service.takes_together(method)
     }
@@ -102,7 +100,7 @@ impl<S: RpcService, M: Methods> RpcService for Observe<S, M> {
 
 // This uses `inspect` instead of an `async` block: a block that awaits a future created outside of it stores that future
 // twice, for every connection.
-impl<S: RpcService, M: Methods> RpcServiceT for Observe<S, M> {
+impl<S: RpcService> RpcServiceT for Observe<S> {
     type MethodResponse = Answer;
     type NotificationResponse = Answer;
     type BatchResponse = Vec<Answer>;
@@ -138,14 +136,10 @@ mod tests {
 
     use super::*;
 
-    /// Knows the methods that do not begin with `un`.
-    struct Known;
-
-    impl Methods for Known {
-        fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
-            let spec = format!(r#"{{"name": "{method}", "category": "Test", "help": ""}}"#);
-            (!method.starts_with("un")).then(|| Arc::new(serde_json::from_str(&spec).unwrap()))
-        }
+    /// The methods that do not begin with `un` are known.
+    fn known(method: &str) -> Option<Arc<MethodSpec>> {
+        let spec = format!(r#"{{"name": "{method}", "category": "Test", "help": ""}}"#);
+        (!method.starts_with("un")).then(|| Arc::new(serde_json::from_str(&spec).unwrap()))
     }
 
     /// Answers with the number of calls in progress, or an error if the method begins with `bad`; `never` is not
@@ -178,7 +172,7 @@ mod tests {
         let (active, metrics) = (Arc::new(Active::default()), CallMetrics::default());
         let observe = |service| Observe {
             service,
-            methods: Arc::new(Known),
+            methods: Arc::new(known),
             metrics: metrics.clone(),
             active: active.clone(),
             audit: None,

@@ -39,17 +39,9 @@ pub struct Quotas {
     making: tokio::sync::Mutex<()>,
 }
 
-/// The configured limits of a user.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct UserLimits {
-    calls_per_second: Option<u32>,
-    concurrent_calls: Option<u32>,
-    wallets: Option<u32>,
-}
-
 /// The limits of a user, and how far they are used up.
 struct Quota {
-    limits: UserLimits,
+    limits: UserConfig,
     /// `bucket` and `running` are kept when the limits change.
     bucket: Arc<Mutex<Bucket>>,
     running: Arc<AtomicUsize>,
@@ -70,19 +62,9 @@ struct Bucket {
     filled: Instant,
 }
 
-impl UserLimits {
-    pub fn of(user: &UserConfig) -> Self {
-        Self {
-            calls_per_second: user.max_calls_per_second,
-            concurrent_calls: user.max_concurrent_calls,
-            wallets: user.max_wallets,
-        }
-    }
-}
-
 impl Quota {
-    fn of(limits: UserLimits) -> Self {
-        let bucket = Bucket { calls: f64::from(limits.calls_per_second.unwrap_or(0)), filled: Instant::now() };
+    fn of(limits: UserConfig) -> Self {
+        let bucket = Bucket { calls: f64::from(limits.max_calls_per_second.unwrap_or(0)), filled: Instant::now() };
         Self { limits, bucket: Arc::new(Mutex::new(bucket)), running: Arc::default() }
     }
 
@@ -90,11 +72,11 @@ impl Quota {
     fn enter(&self, now: Instant) -> Result<Place, Failure> {
         let place = Place(self.running.clone());
         let others = self.running.fetch_add(1, Ordering::AcqRel);
-        if let Some(most) = self.limits.concurrent_calls.filter(|most| others >= *most as usize) {
+        if let Some(most) = self.limits.max_concurrent_calls.filter(|most| others >= *most as usize) {
             let message = format!("The user may have {most} calls at a time (rpc.users.max_concurrent_calls)");
             return Err(Failure::Limited(message));
         }
-        let Some(most) = self.limits.calls_per_second else { return Ok(place) };
+        let Some(most) = self.limits.max_calls_per_second else { return Ok(place) };
         let mut bucket = self.bucket.lock();
         let gained = now.saturating_duration_since(bucket.filled).as_secs_f64() * f64::from(most);
         bucket.calls = (bucket.calls + gained).min(f64::from(most));
@@ -121,9 +103,9 @@ impl Quotas {
     /// Replaces the limits. Calls in progress still count, unless their user had no limits before.
     pub fn replace(&self, users: &[UserConfig]) {
         let former = self.users.load_full();
-        let limited = users.iter().map(|user| (user.name().to_owned(), UserLimits::of(user)));
-        let limited = limited.filter(|(_, limits)| *limits != UserLimits::default());
-        let quota = |(name, limits): (String, UserLimits)| {
+        let limited = users.iter().filter(|user| user.limits().iter().any(Option::is_some));
+        let quota = |user: &UserConfig| {
+            let (name, limits) = (user.name().to_owned(), user.clone());
             let quota = match former.get(&name) {
                 Some(quota) => Quota { limits, bucket: quota.bucket.clone(), running: quota.running.clone() },
                 None => Quota::of(limits),
@@ -229,7 +211,7 @@ impl<S: RpcService> RpcServiceT for Bounded<S> {
             Ok(place) => place,
             Err(refused) => return Either::Left(Either::Right(std::future::ready(Err(refused)))),
         };
-        let quota_of_wallets = quota.limits.wallets.filter(|_| MAKERS.contains(&request.method_name()));
+        let quota_of_wallets = quota.limits.max_wallets.filter(|_| MAKERS.contains(&request.method_name()));
         // Boxed to keep the state of each connection small, since few users have limits.
         Either::Right(match quota_of_wallets {
             None => {
@@ -291,7 +273,7 @@ mod tests {
 
     #[test]
     fn calls_a_second_are_spent_at_once_and_come_back_over_a_second() {
-        let quota = Quota::of(UserLimits { calls_per_second: Some(4), ..UserLimits::default() });
+        let quota = Quota::of(toml::from_str("name = \"a\"\nmax_calls_per_second = 4").unwrap());
         let began = Instant::now();
         let enter = |after: u64| refused(quota.enter(began + Duration::from_millis(after)));
         assert!((0..4).all(|_| enter(0).is_none()));

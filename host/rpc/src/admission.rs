@@ -81,7 +81,8 @@ impl Admission {
             let access = self.access.load_full();
             let keeps = |(former, peer): (Caller, Peer)| {
                 let now = auth.successor(&former);
-                let has_rights = now.is_some_and(|now| now.covers(&former) && (!all || former.covers(now)));
+                let has_rights =
+                    now.is_some_and(|now| now.covers(&former.origin) && (!all || former.origin.covers(now)));
                 has_rights && access.allows(peer)
             };
             let loses_proxy = |proxy| !access.trusts(proxy) || !access.allows(proxy);

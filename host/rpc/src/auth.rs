@@ -3,7 +3,6 @@
 //! Invariants: secrets are compared in constant time, and every user is compared, also after a match. Clear passwords
 //! of configured users are not kept, only their salted HMAC.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -53,24 +52,6 @@ impl Caller {
         Arc::ptr_eq(&self.origin.user, &other.origin.user) && self.login == other.login
     }
 
-    /// Whether this entry has all rights of a former entry of the user.
-    pub(super) fn covers(&self, former: &Self) -> bool {
-        let (own, former) = (&self.origin, &former.origin);
-        let methods = match (&own.allowed, &former.allowed) {
-            (None, _) => true,
-            (Some(own), Some(former)) => own.is_superset(former),
-            (Some(_), None) => false,
-        };
-        methods
-            && own.only_wallet == former.only_wallet
-            && own.folders == former.folders
-            && own.unknown_methods >= former.unknown_methods
-    }
-
-    pub fn name(&self) -> &Arc<str> {
-        &self.origin.user
-    }
-
     /// The user on a connection. `peer` is the client's address, which behind a proxy is not the connection's.
     pub(super) fn on(mut self, client: Arc<Client>, peer: Peer) -> Self {
         (self.origin.client, self.origin.peer) = (Some(client), Some(peer));
@@ -98,11 +79,12 @@ pub enum RpcUserError {
 /// A user as in bitcoind's `rpcauth`: a name, a salt, and the HMAC-SHA256 of the password, keyed with the salt's text.
 #[derive(Clone, Debug)]
 pub struct RpcUser {
-    caller: Caller,
+    /// What the user may do.
+    pub origin: Origin,
     /// The salt and the HMAC; `None` for a user without a password.
     secret: Option<(String, [u8; 32])>,
-    /// The uid that identifies the user on a Unix socket.
-    process_user: Option<u32>,
+    /// The uid of the processes that are this user on a Unix socket.
+    pub process_user: Option<u32>,
 }
 
 impl RpcUser {
@@ -127,73 +109,37 @@ impl RpcUser {
         Self::new(name, Some((salt, hmac)))
     }
 
-    /// A user without a password: its uid or certificate identifies it.
-    ///
-    /// # Errors
-    /// [`RpcUserError::Name`].
-    pub fn without_password(name: &str) -> Result<Self, RpcUserError> {
-        Self::new(name, None)
-    }
-
     pub fn name(&self) -> &str {
-        self.caller.name()
-    }
-
-    pub fn may_call(&self, method: &str) -> bool {
-        self.caller.origin.may_call(method)
+        &self.origin.user
     }
 
     /// The `rpcauth` entry; without a password only the name.
     pub fn entry(&self) -> String {
         let secret = self.secret.as_ref().map(|(salt, hmac)| format!(":{salt}${}", hmac.to_lower_hex_string()));
-        format!("{}{}", self.caller.name(), secret.unwrap_or_default())
+        format!("{}{}", self.origin.user, secret.unwrap_or_default())
     }
 
-    fn new(name: &str, secret: Option<(String, [u8; 32])>) -> Result<Self, RpcUserError> {
+    /// A user without restrictions. Without a secret, its uid or certificate identifies it.
+    ///
+    /// # Errors
+    /// [`RpcUserError::Name`].
+    pub fn new(name: &str, secret: Option<(String, [u8; 32])>) -> Result<Self, RpcUserError> {
         if name.is_empty() || name == COOKIE_USER || name.contains(':') {
             return Err(RpcUserError::Name { name: name.to_owned() });
         }
-        Ok(Self { caller: Caller::unrestricted(name), secret, process_user: None })
+        Ok(Self { origin: Origin::of_user(name), secret, process_user: None })
     }
 
     /// Restricts the user to `methods` and `rpc.discover`. Other methods are answered with HTTP 403.
     #[must_use]
     pub fn allowing(mut self, methods: impl IntoIterator<Item = String>) -> Self {
-        self.caller.origin.allowed = Some(Arc::new(methods.into_iter().collect()));
-        self
-    }
-
-    /// Restricts the user to one wallet, which is also the default of its calls.
-    #[must_use]
-    pub fn confined_to(mut self, wallet: &str) -> Self {
-        self.caller.origin.only_wallet = Some(Arc::from(wallet));
-        self
-    }
-
-    /// Restricts the files that the user may name to some folders.
-    #[must_use]
-    pub fn keeping_files_in(mut self, folders: &[PathBuf]) -> Self {
-        self.caller.origin.folders = Some(Arc::from(folders));
-        self
-    }
-
-    /// Lets the user call methods of the node that the host does not know.
-    #[must_use]
-    pub fn with_unknown_methods(mut self) -> Self {
-        self.caller.origin.unknown_methods = true;
-        self
-    }
-
-    /// Identifies the user on a Unix socket by the uid of its processes.
-    #[must_use]
-    pub fn with_process_user(mut self, id: u32) -> Self {
-        self.process_user = Some(id);
+        self.origin.allowed = Some(Arc::new(methods.into_iter().collect()));
         self
     }
 
     /// The user with this login.
     fn by(&self, login: Login) -> Caller {
-        Caller { login, ..self.caller.clone() }
+        Caller { login, origin: self.origin.clone() }
     }
 
     /// Whether the user can still log in this way. The authority of a certificate is checked elsewhere.
@@ -208,7 +154,7 @@ impl RpcUser {
 
     fn matches(&self, name: &[u8], password: &[u8]) -> Choice {
         let Some((salt, hmac)) = &self.secret else { return Choice::from(0) };
-        self.caller.name().as_bytes().ct_eq(name) & hmac.ct_eq(&password_hmac(salt, password))
+        self.origin.user.as_bytes().ct_eq(name) & hmac.ct_eq(&password_hmac(salt, password))
     }
 }
 
@@ -251,10 +197,10 @@ impl Authenticator {
     }
 
     /// The present entry of a user that a former authenticator accepted; `None` if the user or that login is gone.
-    pub(super) fn successor(&self, former: &Caller) -> Option<&Caller> {
-        let cookie = self.cookie.as_ref().map(|(caller, _)| caller);
-        let accepting = self.users.iter().filter(|user| user.accepts(former.login)).map(|user| &user.caller);
-        cookie.into_iter().chain(accepting).find(|caller| caller.name() == former.name())
+    pub(super) fn successor(&self, former: &Caller) -> Option<&Origin> {
+        let cookie = self.cookie.as_ref().map(|(caller, _)| &caller.origin);
+        let accepting = self.users.iter().filter(|user| user.accepts(former.login)).map(|user| &user.origin);
+        cookie.into_iter().chain(accepting).find(|origin| origin.user == former.origin.user)
     }
 
     /// The user of a uid or a certificate; `None` if only credentials can name the user.
@@ -317,20 +263,23 @@ mod tests {
         let covers = |now: RpcUser, former: RpcUser| {
             let login = former.secret.as_ref().map_or(Login::Other, |(_, hmac)| Login::Password(*hmac));
             let (now, former) = (of(now), former.by(login));
-            now.successor(&former).map(|caller| caller.covers(&former))
+            now.successor(&former).map(|origin| origin.covers(&former.origin))
         };
         assert_eq!(covers(user(), user()), Some(true));
         assert_eq!(covers(user(), listed(&["a"])), Some(true));
         assert_eq!(covers(listed(&["a", "b"]), listed(&["a"])), Some(true));
         assert_eq!(covers(listed(&["a"]), listed(&["a", "b"])), Some(false));
         assert_eq!(covers(listed(&["a"]), user()), Some(false));
-        assert_eq!(covers(user().confined_to("w"), user()), Some(false));
-        assert_eq!(covers(user(), user().with_unknown_methods()), Some(false));
+        let (mut confined, mut free) = (user(), user());
+        confined.origin.only_wallet = Some("w".into());
+        free.origin.unknown_methods = true;
+        assert_eq!((covers(confined, user()), covers(user(), free)), (Some(false), Some(false)));
         assert_eq!(covers(RpcUser::with_password("bob", "other").expect("user"), user()), None);
         assert_eq!(covers(RpcUser::with_password("eve", "x").expect("user"), user()), None);
         let remains = |now: RpcUser, login| of(now).successor(&user().by(login)).is_some();
-        assert!(remains(user().with_process_user(7), Login::Process(7)) && remains(user(), Login::Certificate));
-        assert!(!remains(user().with_process_user(8), Login::Process(7)) && !remains(user(), Login::Process(7)));
+        let of_process = |id| RpcUser { process_user: Some(id), ..user() };
+        assert!(remains(of_process(7), Login::Process(7)) && remains(user(), Login::Certificate));
+        assert!(!remains(of_process(8), Login::Process(7)) && !remains(user(), Login::Process(7)));
     }
 
     const ENTRY: &str =
@@ -341,7 +290,7 @@ mod tests {
     }
 
     fn check(auth: &Authenticator, text: &str) -> Result<String, AuthenticationFailure> {
-        auth.check(&basic(text)).map(|caller| caller.name().to_string())
+        auth.check(&basic(text)).map(|caller| caller.origin.user.to_string())
     }
 
     #[test]

@@ -121,6 +121,19 @@ impl Origin {
         self.wallet.as_deref().or(self.only_wallet.as_deref())
     }
 
+    /// Whether it has all rights of a former origin of the user.
+    pub(super) fn covers(&self, former: &Self) -> bool {
+        let methods = match (&self.allowed, &former.allowed) {
+            (None, _) => true,
+            (Some(own), Some(former)) => own.is_superset(former),
+            (Some(_), None) => false,
+        };
+        methods
+            && self.only_wallet == former.only_wallet
+            && self.folders == former.folders
+            && self.unknown_methods >= former.unknown_methods
+    }
+
     pub fn may_call(&self, method: &str) -> bool {
         method == DISCOVER || self.allowed.as_ref().is_none_or(|allowed| allowed.contains(method))
     }

@@ -51,7 +51,7 @@ pub struct ServerOptions {
     /// The certificate. With one, the server speaks TLS only, except on Unix sockets.
     pub tls: Option<Arc<Tls>>,
     /// Without it, `/rest/` does not exist. `true`: it needs no credentials.
-    pub rest: Option<(Arc<dyn Rest>, bool)>,
+    pub rest: Option<(Rest, bool)>,
     /// The newest block. Without it, subscriptions report no blocks.
     pub tips: Option<Tips>,
     /// The answer of `/readyz`. Without it, the host is not ready.
@@ -137,7 +137,7 @@ impl<S: RpcService> Edge<S> {
             Ok((caller, Target::Rest(rest))) => {
                 discard(body).await;
                 // Boxed, so that not every connection reserves room for it.
-                return Box::pin(get(&**rest, &caller.origin, &head.uri)).await;
+                return Box::pin(get(rest, &caller.origin, &head.uri)).await;
             }
             Err(refusal) => {
                 if !head.headers.contains_key(EXPECT) {
@@ -245,14 +245,14 @@ enum Target<'e> {
     Calls(Option<Arc<str>>),
     /// JSON-RPC over a WebSocket.
     WebSocket(Option<Arc<str>>),
-    Rest(&'e Arc<dyn Rest>),
+    Rest(&'e Rest),
 }
 
-async fn get(rest: &dyn Rest, origin: &Origin, uri: &Uri) -> Reply {
+async fn get(rest: &Rest, origin: &Origin, uri: &Uri) -> Reply {
     if !origin.may_call(REST_ENTRY) {
         return envelope::forbidden(origin, REST_ENTRY);
     }
-    let answer = rest.get(uri.path_and_query().map_or_else(String::new, |path| path.as_str().to_owned())).await;
+    let answer = rest(uri.path_and_query().map_or_else(String::new, |path| path.as_str().to_owned())).await;
     let mut response = reply::whole(answer.status, vec![answer.body]);
     if let Some(content_type) = answer.content_type {
         response.headers_mut().insert(CONTENT_TYPE, content_type);

@@ -109,10 +109,15 @@ pub enum ListenError {
 }
 
 /// A listening socket. Dropping it removes the file of a Unix socket.
-pub enum Listener {
+pub struct Listener {
+    socket: ListenSocket,
+    /// With its actual port.
+    pub(super) address: ListenAddress,
+}
+
+enum ListenSocket {
     Tcp(TcpListener),
-    Proxy(TcpListener),
-    Unix(UnixListener, PathBuf),
+    Unix(UnixListener),
 }
 
 /// A connection that was accepted.
@@ -125,41 +130,38 @@ pub(super) struct Arrival {
 
 impl Listener {
     pub(super) fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<Arrival>> {
-        match self {
-            Self::Tcp(listener) | Self::Proxy(listener) => {
-                listener.poll_accept(context).map_ok(|(stream, address)| Arrival {
-                    stream: Socket::Tcp(stream),
-                    peer: Peer::Ip(address.ip().to_canonical()),
-                    is_proxied: matches!(self, Self::Proxy(_)),
-                })
-            }
-            Self::Unix(listener, _) => listener.poll_accept(context).map(|accepted| {
+        let is_proxied = matches!(self.address, ListenAddress::Proxy(_));
+        match &self.socket {
+            ListenSocket::Tcp(listener) => listener.poll_accept(context).map_ok(|(stream, address)| {
+                let peer = Peer::Ip(address.ip().to_canonical());
+                Arrival { stream: Socket::Tcp(stream), peer, is_proxied }
+            }),
+            ListenSocket::Unix(listener) => listener.poll_accept(context).map(|accepted| {
                 let (stream, _) = accepted?;
-                let user = stream.peer_cred()?.uid();
-                Ok(Arrival { stream: Socket::Unix(stream), peer: Peer::Unix(user), is_proxied: false })
+                let peer = Peer::Unix(stream.peer_cred()?.uid());
+                Ok(Arrival { stream: Socket::Unix(stream), peer, is_proxied })
             }),
         }
     }
 
-    async fn bind(address: &ListenAddress, mode: u32) -> io::Result<(Self, ListenAddress)> {
-        let listener = match address {
-            ListenAddress::Tcp(address) => Self::Tcp(TcpListener::bind(address).await?),
-            ListenAddress::Proxy(address) => Self::Proxy(TcpListener::bind(address).await?),
-            ListenAddress::Unix(path) => Self::Unix(listen_unix(path, mode)?, path.clone()),
+    async fn bind(address: &ListenAddress, mode: u32) -> io::Result<Self> {
+        let mut address = address.clone();
+        let socket = match &mut address {
+            ListenAddress::Tcp(address) | ListenAddress::Proxy(address) => {
+                let listener = TcpListener::bind(*address).await?;
+                *address = listener.local_addr()?;
+                ListenSocket::Tcp(listener)
+            }
+            ListenAddress::Unix(path) => ListenSocket::Unix(listen_unix(path, mode)?),
         };
-        let address = match &listener {
-            Self::Tcp(listener) => ListenAddress::Tcp(listener.local_addr()?),
-            Self::Proxy(listener) => ListenAddress::Proxy(listener.local_addr()?),
-            Self::Unix(..) => address.clone(),
-        };
-        Ok((listener, address))
+        Ok(Self { socket, address })
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
         // Removed before the socket closes: a host that starts now must not take the file for an abandoned socket.
-        if let Self::Unix(_, path) = &*self
+        if let ListenAddress::Unix(path) = &self.address
             && let Err(error) = fs::remove_file(path)
         {
             tracing::debug!(%error, path = %path.display(), "a Unix socket cannot be removed");
@@ -192,15 +194,11 @@ pub fn try_unix(path: &Path) -> io::Result<()> {
     Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
-/// Listens on each address; Unix sockets get this mode. Returns the listeners with their actual addresses.
+/// Listens on each address; Unix sockets get this mode.
 ///
 /// # Errors
 /// The host cannot listen on an address (with `may_lack_ipv6` it skips missing IPv6 addresses), or no address is left.
-pub async fn listen(
-    wanted: &[ListenAddress],
-    may_lack_ipv6: bool,
-    mode: u32,
-) -> Result<Vec<(Listener, ListenAddress)>, ListenError> {
+pub async fn listen(wanted: &[ListenAddress], may_lack_ipv6: bool, mode: u32) -> Result<Vec<Listener>, ListenError> {
     let mut listeners = Vec::new();
     for address in wanted {
         let is_ipv6 = matches!(address, ListenAddress::Tcp(ip) | ListenAddress::Proxy(ip) if ip.is_ipv6());

@@ -1,5 +1,7 @@
 //! The node's REST interface: GET requests below `/rest/`.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderValue, StatusCode};
@@ -25,8 +27,5 @@ impl RestReply {
     }
 }
 
-/// Answers REST requests of users that may make them.
-pub trait Rest: Send + Sync {
-    /// `path` includes the query.
-    fn get(&self, path: String) -> BoxFuture<'static, RestReply>;
-}
+/// Answers a REST request of a user that may make it, by its path with the query.
+pub type Rest = Arc<dyn Fn(String) -> BoxFuture<'static, RestReply> + Send + Sync>;

@@ -40,13 +40,13 @@ pub struct Server<S> {
 impl<S: RpcService> Server<S> {
     /// A server for these listeners. Their connections wait until [`Server::serve`].
     pub fn new(
-        listeners: Vec<(Listener, ListenAddress)>,
+        listeners: Vec<Listener>,
         service: S,
         auth: Arc<Authenticator>,
         limits: Limits,
         options: ServerOptions,
     ) -> Self {
-        let (listeners, addresses) = listeners.into_iter().unzip();
+        let addresses = listeners.iter().map(|listener| listener.address.clone()).collect();
         Self { listeners, addresses, edge: Arc::new(Edge::new(service, auth, limits, options)) }
     }
 
@@ -164,14 +164,11 @@ impl<S: RpcService> Connections<S> {
             self.tasks.spawn(connection::serve(stream, slot, tls, is_proxied, edge, stopping));
             return Ok(());
         };
-        // Registers the socket with the runtime of the thread that serves it.
-        let stream = stream.detach()?;
         let handle = thread.handle.clone();
+        let _entered = handle.enter();
+        let stream = stream.moved()?;
         let work = async move {
-            match stream.attach() {
-                Ok(stream) => connection::serve(stream, slot, tls, is_proxied, edge, stopping).await,
-                Err(error) => tracing::warn!(%error, "an RPC connection cannot be polled"),
-            }
+            connection::serve(stream, slot, tls, is_proxied, edge, stopping).await;
             drop(thread);
         };
         self.tasks.spawn_on(work, &handle);

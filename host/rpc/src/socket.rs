@@ -15,12 +15,6 @@ pub(super) enum Socket {
     Unix(UnixStream),
 }
 
-/// A socket between two runtimes.
-pub(super) enum Detached {
-    Tcp(std::net::TcpStream),
-    Unix(std::os::unix::net::UnixStream),
-}
-
 /// Evaluates an expression for the stream of either kind.
 macro_rules! on_stream {
     ($socket:expr, $stream:ident => $do:expr) => {
@@ -32,11 +26,11 @@ macro_rules! on_stream {
 }
 
 impl Socket {
-    /// Takes the socket off its runtime.
-    pub(super) fn detach(self) -> io::Result<Detached> {
+    /// Moves the socket from its runtime to the one that this thread has entered.
+    pub(super) fn moved(self) -> io::Result<Self> {
         Ok(match self {
-            Self::Tcp(stream) => Detached::Tcp(stream.into_std()?),
-            Self::Unix(stream) => Detached::Unix(stream.into_std()?),
+            Self::Tcp(stream) => Self::Tcp(TcpStream::from_std(stream.into_std()?)?),
+            Self::Unix(stream) => Self::Unix(UnixStream::from_std(stream.into_std()?)?),
         })
     }
 
@@ -83,16 +77,6 @@ impl Socket {
 
     pub(super) fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         on_stream!(self, stream => stream.try_write_vectored(bufs))
-    }
-}
-
-impl Detached {
-    /// Puts the socket on the runtime of this thread.
-    pub(super) fn attach(self) -> io::Result<Socket> {
-        Ok(match self {
-            Self::Tcp(stream) => Socket::Tcp(TcpStream::from_std(stream)?),
-            Self::Unix(stream) => Socket::Unix(UnixStream::from_std(stream)?),
-        })
     }
 }
 

@@ -25,7 +25,6 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::backups;
 use crate::run::{self, RunArgs};
 use outrigger_base::nearest::nearest;
-use outrigger_plugins::linked::LinkedPlugin;
 
 /// The exit code of a failure at run time.
 const EXIT_FAILED: u8 = 1;
@@ -138,7 +137,7 @@ fn refused(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-pub fn main(linked: &'static [LinkedPlugin]) -> ExitCode {
+pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(mut error) => {
@@ -150,20 +149,17 @@ pub fn main(linked: &'static [LinkedPlugin]) -> ExitCode {
     };
     let Some(command) = cli.command.filter(|_| !cli.version) else { return show(&versions::versions(cli.formats)) };
     match command {
-        Command::Run(args) => {
-            let args = RunArgs { linked, ..args };
-            match args.check {
-                Some(before) => match run::check(&args, before) {
-                    Ok(checked) => show(&checked),
-                    Err(error) => refused(&error, EXIT_BAD_CONFIGURATION),
-                },
-                None => match run::run(&args) {
-                    Ok(()) => ExitCode::SUCCESS,
-                    Err(error @ run::RunError::Configuration(_)) => refused(&error, EXIT_BAD_CONFIGURATION),
-                    Err(error) => refused(&error, EXIT_FAILED),
-                },
-            }
-        }
+        Command::Run(args) => match args.check {
+            Some(before) => match run::check(&args, before) {
+                Ok(checked) => show(&checked),
+                Err(error) => refused(&error, EXIT_BAD_CONFIGURATION),
+            },
+            None => match run::run(&args) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error @ run::RunError::Configuration(_)) => refused(&error, EXIT_BAD_CONFIGURATION),
+                Err(error) => refused(&error, EXIT_FAILED),
+            },
+        },
         Command::Call(args) => call::call(&args),
         Command::Top(args) => top::top(&args),
         Command::Reload(args) => reload::reload(&args),
@@ -178,7 +174,7 @@ pub fn main(linked: &'static [LinkedPlugin]) -> ExitCode {
             Err(error) => refused(&format!("the manual pages cannot be written: {error}"), EXIT_FAILED),
         },
         Command::Config(command) => config::run(&command),
-        Command::Plugin(command) => plugin::run(&command, linked),
+        Command::Plugin(command) => plugin::run(&command),
         Command::Wallet(command) => wallet::run(&command),
         Command::CheckCopy { kind } => backups::check::run(kind),
     }

@@ -11,8 +11,8 @@ use outrigger_conformance as conformance;
 use super::inspect::{describe_file, describe_linked};
 use super::temporary::in_folder;
 use super::{EXIT_FAILED, dev, refused, scaffold, show, store, timing};
+use crate::groups::GROUPS;
 use outrigger_plugins::file::PluginFile;
-use outrigger_plugins::linked::LinkedPlugin;
 use outrigger_service::json;
 
 /// What to do with a plugin's file.
@@ -66,10 +66,10 @@ pub enum PluginCommand {
     Store(store::StoreArgs),
 }
 
-pub fn run(command: &PluginCommand, linked: &[LinkedPlugin]) -> ExitCode {
+pub fn run(command: &PluginCommand) -> ExitCode {
     let outcome = match command {
         PluginCommand::Inspect { file } => {
-            let own = linked.iter().find(|own| file.as_os_str() == own.name && !file.exists());
+            let own = GROUPS.iter().find(|own| file.as_os_str() == own.name && !file.exists());
             let described = match own {
                 Some(own) => describe_linked(own),
                 None => PluginFile::read(file).map(|file| describe_file(&file)),

@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use super::paths::AbsolutePath;
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Default, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct BackendConfig {
     /// Its RPC server: `http://host:port`.
     pub url: String,
@@ -18,46 +18,33 @@ pub struct BackendConfig {
     pub user: Option<String>,
     /// The file whose first line is that user's password.
     pub password_file: Option<AbsolutePath>,
-    #[serde(default)]
     pub wallets: Wallets,
     /// Methods that are never forwarded.
-    #[serde(default)]
     pub deny: Vec<String>,
     /// Whether GET requests of the node's REST interface are forwarded.
-    #[serde(default)]
     pub rest_passthrough: bool,
     /// Whether REST requests need no credentials.
-    #[serde(default)]
     pub rest_anonymous: bool,
     /// Connections to the node, each with one request at a time.
-    #[serde(default = "default_connections")]
     pub connections: usize,
     /// How long a thread spins for the node's reply to a forwarded call, in microseconds; 0: not at all.
-    #[serde(default = "default_busy_poll_microseconds")]
     pub busy_poll_microseconds: u64,
     /// The source of the node's notifications (`sequence`): `auto`, an endpoint, or `off`.
-    #[serde(default = "default_zmq")]
     pub zmq: String,
     /// Additional connections for long polls of the host; it uses one while there are no notifications.
-    #[serde(default = "default_long_connections")]
     pub long_connections: usize,
     /// The disk cache of the node's block filters, filled by rescans, in MiB; 0: none.
-    #[serde(default = "default_filter_cache_mib")]
     pub filter_cache_mib: u64,
     /// Whether rescans search the node's block filters, which the host cannot verify, instead of reading every block.
-    #[serde(default = "default_filters")]
     pub filters: bool,
     /// The highest feerate estimate accepted from the node, in satoshi per virtual byte.
-    #[serde(default = "default_max_estimate")]
     pub max_estimate: u64,
     /// How long wallets serve cached data while the node is away, in seconds; 0: always.
-    #[serde(default)]
     pub patience_seconds: u64,
     /// The challenge of a custom signet in hex, as bitcoind's `signetchallenge`; by default the public signet's.
     pub signet_challenge: Option<String>,
     /// How long the node may be behind, or lack blocks of known headers, before the host counts as not ready, in
     /// seconds.
-    #[serde(default = "default_behind_seconds")]
     pub behind_seconds: u64,
     /// The most blocks that the node may go back from the host's best block, to an ancestor or to a branch with less work,
     /// or a wallet at loading to the fork of its chain and the node's. Default: 144, and any number on regtest.
@@ -104,43 +91,6 @@ pub enum Wallets {
     #[default]
     Own,
     Node,
-}
-
-/// Half of the 16 threads that bitcoind has by default since release 29.
-fn default_connections() -> usize {
-    8
-}
-
-/// A little longer than a node with sleeping threads needs for a short call.
-fn default_busy_poll_microseconds() -> u64 {
-    250
-}
-
-/// The endpoint that the node reports.
-fn default_zmq() -> String {
-    "auto".to_owned()
-}
-
-fn default_long_connections() -> usize {
-    1
-}
-
-fn default_filters() -> bool {
-    true
-}
-
-/// Limits the cost of the node's wrong estimates; an operator who wants to pay more raises it.
-fn default_max_estimate() -> u64 {
-    1_000
-}
-
-/// Longer than a block takes to arrive after its header.
-fn default_behind_seconds() -> u64 {
-    60
-}
-
-fn default_filter_cache_mib() -> u64 {
-    1024
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::paths::AbsolutePath;
 /// The units of durations, in seconds.
 const UNITS: [(char, u64); 4] = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BackupConfig {
     /// The folder of the backups; without one there are none.
@@ -23,12 +23,6 @@ pub struct BackupConfig {
     pub keep: u32,
     /// The age recipient that backups are encrypted to.
     pub recipient: Option<String>,
-}
-
-impl Default for BackupConfig {
-    fn default() -> Self {
-        Self { folder: None, every: 3600, keep: 48, recipient: None }
-    }
 }
 
 impl BackupConfig {

@@ -39,8 +39,8 @@ const MAX_DEADLINE_SECONDS: u64 = 86_400;
 
 /// The least memory, in MiB, and the least number of threads of an isolated plugin's process: it has one thread for each
 /// thread of the host that calls it.
-const MIN_PLUGIN_MEMORY_MIB: u32 = 64;
-const MIN_PLUGIN_THREADS: u32 = 64;
+const MIN_PLUGIN_MEMORY_MIB: u64 = 64;
+const MIN_PLUGIN_THREADS: u64 = 64;
 
 /// The least limit of a plugin's answers, in bytes.
 const MIN_ANSWER_BYTES: u64 = 1024;
@@ -231,30 +231,19 @@ impl LoadedConfig {
             let reason = "must be the 64 hexadecimal digits of a SHA-256".to_owned();
             return Err(self.plugin_error(Some(position), "sha256", reason));
         }
-        if !(MIN_ANSWER_BYTES..=MAX_ANSWER_BYTES).contains(&(plugin.max_answer_bytes() as u64)) {
-            let reason = format!("must be from {MIN_ANSWER_BYTES} to {MAX_ANSWER_BYTES}");
-            return Err(self.plugin_error(Some(position), "max_answer_bytes", reason));
-        }
-        let bounds = [
-            ("max_memory_mib", plugin.max_memory_mib, MIN_PLUGIN_MEMORY_MIB),
-            ("max_threads", plugin.max_threads, MIN_PLUGIN_THREADS),
+        let ranges = [
+            ("max_answer_bytes", Some(plugin.max_answer_bytes() as u64), MIN_ANSWER_BYTES, MAX_ANSWER_BYTES),
+            ("max_memory_mib", plugin.max_memory_mib.map(u64::from), MIN_PLUGIN_MEMORY_MIB, u32::MAX.into()),
+            ("max_threads", plugin.max_threads.map(u64::from), MIN_PLUGIN_THREADS, u32::MAX.into()),
+            ("max_store_mib", plugin.max_store_mib.map(u64::from), 1, MAX_STORE_MIB.into()),
+            ("deadline_seconds", plugin.deadline_seconds, 0, MAX_DEADLINE_SECONDS),
         ];
-        for (key, bound, least) in bounds {
-            if let Some(bound) = bound.filter(|bound| *bound < least) {
-                let reason = format!("must be at least {least}, not {bound}");
+        for (key, value, least, most) in ranges {
+            if let Some(value) = value.filter(|value| !(least..=most).contains(value)) {
+                let reason = format!("must be from {least} to {most}, not {value}");
                 return Err(self.plugin_error(Some(position), key, reason));
             }
         }
-        if let Some(bound) = plugin.max_store_mib.filter(|bound| !(1..=MAX_STORE_MIB).contains(bound)) {
-            let reason = format!("must be from 1 to {MAX_STORE_MIB}, not {bound}");
-            return Err(self.plugin_error(Some(position), "max_store_mib", reason));
-        }
-        match plugin.deadline_seconds {
-            Some(limit) if limit > MAX_DEADLINE_SECONDS => {
-                let reason = format!("must be from 0 to {MAX_DEADLINE_SECONDS}, not {limit}");
-                Err(self.plugin_error(Some(position), "deadline_seconds", reason))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }

@@ -94,11 +94,8 @@ impl LoadedConfig {
                 (name, text)
             }
         };
-        let config = match sets {
-            [] => parse(&name, &text)?,
-            // `sets` may replace a wrong setting of the file.
-            sets => apply(&name, &text, sets).or_else(|error| parse(&name, &text).and(Err(error)))?,
-        };
+        // `sets` may replace a wrong setting of the file. `parse` tells its line.
+        let config = apply(&name, &text, sets).or_else(|error| parse(&name, &text).and(Err(error)))?;
         let loaded = Self { config, name, text, sets: sets.to_vec() };
         loaded.check()?;
         Ok(loaded)
@@ -174,6 +171,7 @@ fn names_key(line: &str, key: &str) -> bool {
     line.split_once('=').is_some_and(|(left, _)| left.trim() == key) || line == format!("[plugins.{key}]")
 }
 
+/// Parses a text without the defaults.
 fn parse(name: &str, text: &str) -> Result<Config, ConfigError> {
     toml::from_str(text).map_err(|error| {
         let before = error.span().and_then(|span| text.get(..span.start.min(text.len())));
@@ -205,10 +203,36 @@ fn section_of(line: &str) -> Option<&str> {
 }
 
 fn apply(name: &str, text: &str, sets: &[String]) -> Result<Config, ConfigError> {
-    let table = table(name, text, sets)?;
+    let mut table = table(name, text, sets)?;
+    let mut defaults = defaults();
+    defaults.retain(|section, _| section != "backend" || table.contains_key(section));
+    complete(&mut table, defaults);
     let name = format!("--set {}", sets.join(" --set "));
     Config::deserialize(toml::Value::Table(table))
         .map_err(|error| ConfigError::of_whole(&name, words::in_words(error.message())))
+}
+
+/// The defaults: the settings of the built-in configurations, apart from those that are theirs alone.
+fn defaults() -> toml::Table {
+    let [mut defaults, mut of_node] =
+        [BUILT_IN, FOR_BITCOIND].map(|text| text.parse::<toml::Table>().unwrap_or_default());
+    defaults.remove("plugins");
+    defaults.extend(of_node.remove("backend").map(|backend| ("backend".to_owned(), backend)));
+    for (section, key) in [("wallet", "fallbackfee"), ("backend", "url"), ("backend", "cookie")] {
+        defaults.get_mut(section).and_then(toml::Value::as_table_mut).and_then(|table| table.remove(key));
+    }
+    defaults
+}
+
+/// Adds the settings that a table lacks.
+fn complete(table: &mut toml::Table, defaults: toml::Table) {
+    for (key, default) in defaults {
+        match (table.get_mut(&key), default) {
+            (Some(toml::Value::Table(table)), toml::Value::Table(defaults)) => complete(table, defaults),
+            (Some(_), _) => {}
+            (None, default) => drop(table.insert(key, default)),
+        }
+    }
 }
 
 fn table(name: &str, text: &str, sets: &[String]) -> Result<toml::Table, ConfigError> {

@@ -8,9 +8,6 @@ use serde::{Deserialize, Deserializer};
 
 use super::paths::program;
 
-/// The default queue of a subscriber, as in bitcoind.
-const HIGH_WATER_MARK: u32 = 1000;
-
 /// bitcoind's prefix of a Unix domain socket, and ZMQ's.
 const UNIX: &str = "unix:";
 const IPC: &str = "ipc://";
@@ -50,7 +47,7 @@ pub struct Publication {
     pub high_water_mark: u32,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NotifyConfig {
     /// The endpoint or endpoints for the hashes of new tips.
@@ -82,29 +79,6 @@ pub struct NotifyConfig {
     /// When the host begins to stop; it waits for the program's end.
     #[serde(deserialize_with = "program")]
     pub shutdownnotify: Vec<String>,
-}
-
-impl Default for NotifyConfig {
-    fn default() -> Self {
-        let [zmqpubhashblock, zmqpubhashtx, zmqpubrawblock, zmqpubrawtx, zmqpubsequence] = Default::default();
-        let [blocknotify, walletnotify, startupnotify, shutdownnotify] = Default::default();
-        Self {
-            zmqpubhashblock,
-            zmqpubhashtx,
-            zmqpubrawblock,
-            zmqpubrawtx,
-            zmqpubsequence,
-            zmqpubhashblockhwm: HIGH_WATER_MARK,
-            zmqpubhashtxhwm: HIGH_WATER_MARK,
-            zmqpubrawblockhwm: HIGH_WATER_MARK,
-            zmqpubrawtxhwm: HIGH_WATER_MARK,
-            zmqpubsequencehwm: HIGH_WATER_MARK,
-            blocknotify,
-            walletnotify,
-            startupnotify,
-            shutdownnotify,
-        }
-    }
 }
 
 impl NotifyConfig {
@@ -197,16 +171,14 @@ mod tests {
     #[test]
     fn publications_are_in_bitcoinds_order_with_zmqs_addresses() {
         let config: NotifyConfig = toml::from_str(
-            "zmqpubsequence = 'unix:/run/b'\nzmqpubhashtx = ['tcp://127.0.0.1:1', 'tcp://[::1]:2']\nzmqpubhashtxhwm = 5",
+            "zmqpubsequence = 'unix:/run/b'\nzmqpubsequencehwm = 7\n\
+             zmqpubhashtx = ['tcp://127.0.0.1:1', 'tcp://[::1]:2']\nzmqpubhashtxhwm = 5",
         )
         .unwrap();
         let told = config.publications().unwrap();
         let told: Vec<_> = told.iter().map(|one| (one.topic.name(), &*one.address, one.high_water_mark)).collect();
-        let expected = [
-            ("hashtx", "tcp://127.0.0.1:1", 5),
-            ("hashtx", "tcp://[::1]:2", 5),
-            ("sequence", "ipc:///run/b", HIGH_WATER_MARK),
-        ];
+        let expected =
+            [("hashtx", "tcp://127.0.0.1:1", 5), ("hashtx", "tcp://[::1]:2", 5), ("sequence", "ipc:///run/b", 7)];
         assert_eq!(told, expected);
         assert_eq!(told_program("blocknotify = ['sh', '-c', 'true']"), None);
         assert_eq!(told_program("startupnotify = ['/bin/sh']"), None);

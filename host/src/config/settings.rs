@@ -1,4 +1,4 @@
-//! The settings, with their defaults.
+//! The settings. Their defaults are the values in the reference, `config/regtest.toml`, and in `config/bitcoind.toml`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,48 +22,34 @@ pub use super::reach::TlsConfig;
 use super::reach::{IpNetwork, Proxy, one_or_several};
 pub use super::wallet::WalletConfig;
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Default, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The network: `main`, `test`, `testnet4`, `signet` or `regtest`. The embedded chain is for development, and
     /// supports only `regtest`.
-    #[serde(default = "default_network")]
     pub network: String,
     /// The folder of all data; `~` is the home directory. `run` makes it absolute, since the command line may replace a
     /// default whose home directory is unknown.
-    #[serde(default = "default_datadir")]
     pub datadir: PathBuf,
     /// The major release of Bitcoin Core whose answers clients get, 24 to 32. Default: the node's, and 29 on the
     /// embedded chain.
     pub release: Option<u32>,
     /// The deprecated features of the release that clients still get, by bitcoind's names: `removeprunedfunds`, `bip125`,
     /// `fullrbf`.
-    #[serde(default)]
     pub deprecatedrpc: Vec<String>,
-    #[serde(default)]
     pub rpc: RpcConfig,
-    #[serde(default)]
     pub chain: ChainConfig,
     /// The running bitcoind; by default the embedded chain.
     pub backend: Option<BackendConfig>,
-    #[serde(default)]
     pub wallet: WalletConfig,
-    #[serde(default)]
     pub log: LogConfig,
-    #[serde(default)]
     pub metrics: MetricsConfig,
-    #[serde(default)]
     pub audit: AuditConfig,
-    #[serde(default)]
     pub backup: BackupConfig,
-    #[serde(default)]
     pub notify: NotifyConfig,
-    #[serde(default)]
     pub plugin_defaults: PluginDefaults,
     /// The plugins, in the order in which they start.
-    #[serde(default)]
     pub plugins: Vec<PluginConfig>,
-    #[serde(default)]
     pub routes: Routes,
 }
 
@@ -86,7 +72,7 @@ pub struct PluginDefaults {
     pub isolated: Isolation,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RpcConfig {
     /// The addresses to listen on, or a single one. Port 0 lets the system choose. By default a port of this machine:
@@ -213,6 +199,10 @@ impl UserConfig {
         let of_entry = self.rpcauth.as_deref().and_then(|entry| entry.split(':').next());
         self.name.as_deref().or(of_entry).unwrap_or_default()
     }
+
+    pub fn limits(&self) -> [Option<u32>; 3] {
+        [self.max_calls_per_second, self.max_concurrent_calls, self.max_wallets]
+    }
 }
 
 /// Whether a user may call methods that only the node knows.
@@ -232,39 +222,7 @@ pub struct MetricsConfig {
     pub listen: Option<SocketAddr>,
 }
 
-impl Default for RpcConfig {
-    fn default() -> Self {
-        Self {
-            listen: Vec::new(),
-            socket_mode: 0o600,
-            threads: 8,
-            queue_depth: 256,
-            call_deadline_seconds: 120,
-            max_body_bytes: 32 << 20,
-            max_header_bytes: 16 << 10,
-            max_batch: 65_536,
-            max_nesting: 512,
-            max_connections: 16_384,
-            max_long_calls: None,
-            header_timeout_seconds: 30,
-            body_timeout_seconds: 30,
-            idle_timeout_seconds: 120,
-            unauthenticated_timeout_seconds: 10,
-            max_unread_bytes: 256 << 20,
-            websocket_origins: Vec::new(),
-            console: None,
-            shutdown_grace_seconds: 10,
-            busy_poll_microseconds: 150,
-            allow_from: Vec::new(),
-            trusted_proxies: Vec::new(),
-            bitcoin_conf: None,
-            tls: None,
-            users: Vec::new(),
-        }
-    }
-}
-
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChainConfig {
     /// The address space reserved for the chain's database, in GiB. The file grows as needed.
@@ -275,13 +233,7 @@ pub struct ChainConfig {
     pub min_relay_feerate: Option<u64>,
 }
 
-impl Default for ChainConfig {
-    fn default() -> Self {
-        Self { map_gib: 1024, mempool_mb: 300, min_relay_feerate: None }
-    }
-}
-
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LogConfig {
     /// The level: `error`, `warn`, `info`, `debug`, or a list of `target=level`.
@@ -289,13 +241,7 @@ pub struct LogConfig {
     pub format: LogFormat,
 }
 
-impl Default for LogConfig {
-    fn default() -> Self {
-        Self { level: "info".to_owned(), format: LogFormat::Text }
-    }
-}
-
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AuditConfig {
     /// The file of the audit log. Default: no audit log.
@@ -306,23 +252,10 @@ pub struct AuditConfig {
     pub keep: u32,
 }
 
-impl Default for AuditConfig {
-    fn default() -> Self {
-        Self { file: None, max_bytes: 64 << 20, keep: 4 }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
+    #[default]
     Text,
     Json,
-}
-
-fn default_network() -> String {
-    "regtest".to_owned()
-}
-
-fn default_datadir() -> PathBuf {
-    PathBuf::from("~/.outrigger")
 }

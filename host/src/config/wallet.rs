@@ -23,7 +23,7 @@ const MAX_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(10_000_000);
 /// The highest allowed `maxtxfee` and `maxapsfee`: ten times [`HIGH_MAX_FEE`].
 const MAX_FEE: Amount = Amount::from_sat(1_000_000_000);
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WalletConfig {
     /// The number of addresses derived beyond the last used one.
@@ -65,32 +65,6 @@ pub struct WalletConfig {
     pub signer: Option<String>,
     /// The policy plugins that approve or refuse wallets' signatures, payments and exports.
     pub policies: Vec<PolicyRule>,
-}
-
-impl Default for WalletConfig {
-    fn default() -> Self {
-        let spending = SpendSettings::default();
-        Self {
-            keypool: 1000,
-            reorganisation_notice: 6,
-            addresstype: spending.address_type,
-            changetype: spending.change_type,
-            fallbackfee: spending.fallback_feerate.unwrap_or(FeeRate::ZERO),
-            mintxfee: spending.min_feerate,
-            discardfee: spending.discard_feerate,
-            consolidatefeerate: spending.consolidate_feerate,
-            maxtxfee: spending.max_fee,
-            maxapsfee: spending.max_grouping_fee,
-            txconfirmtarget: spending.target,
-            walletrbf: spending.replaceable,
-            spendzeroconfchange: spending.spend_unconfirmed_change,
-            avoidpartialspends: spending.avoid_partial_spends,
-            walletrejectlongchains: spending.reject_long_chains,
-            walletbroadcast: true,
-            signer: None,
-            policies: Vec::new(),
-        }
-    }
 }
 
 impl WalletConfig {
@@ -215,6 +189,7 @@ fn some_address_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
 
 #[cfg(test)]
 mod tests {
+    use super::super::LoadedConfig;
     use super::*;
 
     fn read(line: &str) -> Result<WalletConfig, String> {
@@ -252,7 +227,7 @@ mod tests {
 
     #[test]
     fn defaults_are_those_of_payments_and_nothing_of_them_is_high() {
-        let config = WalletConfig::default();
+        let config = LoadedConfig::read_or(None, "", &[]).map_err(|error| error.to_string()).unwrap().config.wallet;
         assert_eq!(config.spending(), SpendSettings::default());
         assert_eq!((config.warnings(), config.max_fee_fault(FeeRate::from_sat_per_kvb(1_000))), (Vec::new(), None));
     }

@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-pub use server::MetricsServer;
+pub use server::{Pages, serve};
 pub use standing::Standing;
 
 /// The upper bounds of the latency buckets, in seconds.
@@ -101,7 +101,7 @@ impl Drop for Meter {
     }
 }
 
-pub fn registry(calls: &CallMetrics, standing: Standing) -> Registry {
+fn registry(calls: &CallMetrics, standing: Standing) -> Registry {
     let mut registry = Registry::with_prefix("outrigger");
     calls.register(&mut registry);
     registry.register_collector(Box::new(standing));

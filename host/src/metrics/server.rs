@@ -1,8 +1,6 @@
 //! The metrics port, which asks for no credentials: `/metrics`, `/healthz` for liveness, and `/readyz` for readiness.
 
 use std::convert::Infallible;
-use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +19,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::{CallMetrics, Standing, registry};
+
 /// The most concurrent connections. Further ones wait to be accepted.
 const MAX_CONNECTIONS: usize = 16;
 
@@ -29,56 +29,41 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-pub struct MetricsServer {
-    listener: TcpListener,
-    pages: Arc<Pages>,
-}
-
-struct Pages {
+/// The pages of the port.
+pub struct Pages {
     registry: Registry,
-    is_ready: Box<dyn Fn() -> bool + Send + Sync>,
+    standing: Standing,
 }
 
-impl MetricsServer {
-    /// Listens on `address`; port 0 takes a free one.
-    pub async fn bind(
-        address: SocketAddr,
-        registry: Registry,
-        is_ready: impl Fn() -> bool + Send + Sync + 'static,
-    ) -> io::Result<Self> {
-        let pages = Arc::new(Pages { registry, is_ready: Box::new(is_ready) });
-        Ok(Self { listener: TcpListener::bind(address).await?, pages })
+impl Pages {
+    pub fn new(calls: &CallMetrics, standing: Standing) -> Self {
+        Self { registry: registry(calls, standing.clone()), standing }
     }
+}
 
-    /// The address with its actual port.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-
-    /// Serves until the future is dropped.
-    pub async fn serve(self) {
-        let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        let errors = Rate::once_a_minute();
-        loop {
-            // The semaphore is never closed, so this does not fail.
-            let Ok(slot) = slots.clone().acquire_owned().await else { return };
-            match self.listener.accept().await {
-                Ok((stream, _)) => {
-                    let pages = self.pages.clone();
-                    tokio::spawn(async move {
-                        answer(stream, &pages).await;
-                        drop(slot);
-                    });
+/// Serves the pages until the future is dropped.
+pub async fn serve(listener: TcpListener, pages: Pages) {
+    let (slots, pages) = (Arc::new(Semaphore::new(MAX_CONNECTIONS)), Arc::new(pages));
+    let errors = Rate::once_a_minute();
+    loop {
+        // The semaphore is never closed, so this does not fail.
+        let Ok(slot) = slots.clone().acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let pages = pages.clone();
+                tokio::spawn(async move {
+                    answer(stream, &pages).await;
+                    drop(slot);
+                });
+            }
+            Err(error) => {
+                let more = |times| {
+                    tracing::warn!(times, "metrics connections could not be accepted since the last such message");
+                };
+                if errors.allows(more) {
+                    tracing::warn!(%error, "cannot accept a metrics connection");
                 }
-                Err(error) => {
-                    let more = |times| {
-                        tracing::warn!(times, "metrics connections could not be accepted since the last such message");
-                    };
-                    if errors.allows(more) {
-                        tracing::warn!(%error, "cannot accept a metrics connection");
-                    }
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
     }
@@ -102,7 +87,7 @@ fn respond(method: &Method, path: &str, pages: &Pages) -> Response<Full<Bytes>> 
         *response.status_mut() = status;
         response
     };
-    if let Some(status) = health(method, path, &pages.is_ready) {
+    if let Some(status) = health(method, path, || pages.standing.is_ready()) {
         return empty(status);
     }
     match (path, method) {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::MetricType::{self, Counter, Gauge, Histogram};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use serde_json::{Value, json};
@@ -87,35 +87,28 @@ impl Standing {
         // These metrics are omitted if the node does not answer.
         let Ok(mempool) = self.node.mempool_info() else { return Ok(()) };
         page.gauge("mempool_transactions", "Transactions in the mempool", number(mempool.transactions))?;
-        page.gauge(
-            "mempool_virtual_bytes",
-            "Virtual size of the mempool's transactions",
-            number(mempool.virtual_size),
-        )?;
+        let help = "Virtual size of the mempool's transactions";
+        page.gauge("mempool_virtual_bytes", help, number(mempool.virtual_size))?;
         page.gauge("mempool_memory_bytes", "Memory used by the mempool", number(mempool.usage))?;
         let help = "Minimum feerate of the mempool, in satoshi per 1000 virtual bytes";
         page.gauge("mempool_min_feerate", help, number(mempool.min_feerate.to_sat_per_kvb()))
     }
 
     fn link(&self, page: &mut Page<'_>, link: Link) -> fmt::Result {
-        page.gauge(
-            "node_reached",
-            "Whether the node answered when it was last asked",
-            f64::from(u8::from(link.reached)),
-        )?;
+        page.gauge("node_reached", "Whether the node answered when it was last asked", flag(link.reached))?;
         let help = "Blocks by which the node is behind the host's chain";
         page.gauge("node_blocks_behind", help, f64::from(link.behind))?;
         let help = "Source of hints about the node's changes: zmq, wait (a long poll) or poll";
-        page.family("node_hints", help, "source", std::iter::once((link.hints.name().to_owned(), 1.0)))?;
+        page.family("node_hints", help, Gauge, "source", std::iter::once((link.hints.name().to_owned(), 1.0)))?;
         let help = "Replies of the node with another block or transaction than requested, which were ignored";
         page.counter("node_unproven", help, number(link.unproven))?;
         let filters = [("kept", link.filters_kept), ("node", link.filters_fetched)];
         let filters = filters.into_iter().map(|(from, count)| (from.to_owned(), number(count)));
-        page.counters("node_filters", "Block filters read by rescans, by source", "from", filters)?;
+        page.family("node_filters", "Block filters read by rescans, by source", Counter, "from", filters)?;
         let figures = self.requests(&link);
         let mut counters = |name, help, at: usize, unit: f64| {
             let counts = figures.iter().map(|(what, counts)| ((*what).to_owned(), number(counts[at]) * unit));
-            page.counters(name, help, "what", counts)
+            page.family(name, help, Counter, "what", counts)
         };
         let help = "Requests sent to the node: the host's own, and forwarded calls";
         counters("node_requests", help, 0, 1.0)?;
@@ -163,39 +156,22 @@ impl Standing {
 
     fn wallets(&self, page: &mut Page<'_>) -> fmt::Result {
         let wallets = self.wallets.status();
-        let each = |value: fn(&WalletStatus) -> Option<f64>| {
-            wallets.iter().filter_map(move |wallet| Some((wallet.name.clone(), value(wallet)?)))
+        let mut told = |name: &str, help: &str, kind, value: fn(&WalletStatus) -> Option<f64>| {
+            let values = wallets.iter().filter_map(|wallet| Some((wallet.name.clone(), value(wallet)?)));
+            page.family(name, help, kind, "wallet", values)
         };
-        page.family(
-            "wallet_height",
-            "Height of the block up to which a wallet has followed the chain",
-            "wallet",
-            each(|wallet| Some(f64::from(wallet.height))),
-        )?;
-        page.family(
-            "wallet_lagging",
-            "Whether a wallet could not follow the chain when it last tried",
-            "wallet",
-            each(|wallet| Some(f64::from(u8::from(wallet.lagging)))),
-        )?;
-        page.family(
-            "wallet_payments_unsent",
-            "Payments of a wallet that are neither confirmed nor in the mempool, though they could be",
-            "wallet",
-            each(|wallet| Some(number(wallet.unsent))),
-        )?;
-        page.family(
-            "wallet_rescan_progress",
-            "Progress of a wallet's rescan, from 0 to 1",
-            "wallet",
-            each(|wallet| wallet.rescan.as_ref().map(|rescan| f64::from(rescan.millionths) * MILLIONTH)),
-        )?;
-        page.counters(
-            "wallet_wrong_passphrases",
-            "Attempts to unlock a wallet with a wrong passphrase since it was loaded",
-            "wallet",
-            each(|wallet| Some(number(wallet.wrong_passphrases))),
-        )
+        let help = "Height of the block up to which a wallet has followed the chain";
+        told("wallet_height", help, Gauge, |wallet| Some(f64::from(wallet.height)))?;
+        let help = "Whether a wallet could not follow the chain when it last tried";
+        told("wallet_lagging", help, Gauge, |wallet| Some(flag(wallet.lagging)))?;
+        let help = "Payments of a wallet that are neither confirmed nor in the mempool, though they could be";
+        told("wallet_payments_unsent", help, Gauge, |wallet| Some(number(wallet.unsent)))?;
+        let help = "Progress of a wallet's rescan, from 0 to 1";
+        told("wallet_rescan_progress", help, Gauge, |wallet| {
+            wallet.rescan.as_ref().map(|rescan| f64::from(rescan.millionths) * MILLIONTH)
+        })?;
+        let help = "Attempts to unlock a wallet with a wrong passphrase since it was loaded";
+        told("wallet_wrong_passphrases", help, Counter, |wallet| Some(number(wallet.wrong_passphrases)))
     }
 
     fn backups(&self, page: &mut Page<'_>) -> fmt::Result {
@@ -208,9 +184,9 @@ impl Standing {
                 of_kind.map(move |(source, figure)| (source.name.clone(), number(value(figure))))
             };
             let help = "Time of the last good backup, in seconds since 1970; 0 without one";
-            page.family(&format!("{what}_last_backup_time_seconds"), help, label, of(|figure| figure.last_good))?;
+            page.family(&format!("{what}_last_backup_time_seconds"), help, Gauge, label, of(|one| one.last_good))?;
             let help = "Failed backups since the host started";
-            page.counters(&format!("{what}_backup_failures"), help, label, of(|figure| figure.failures))?;
+            page.family(&format!("{what}_backup_failures"), help, Counter, label, of(|one| one.failures))?;
         }
         Ok(())
     }
@@ -222,10 +198,10 @@ impl Standing {
             let labels = [("plugin", plugin.id().to_owned()), ("state", state(plugin).unwrap_or("stopped").to_owned())];
             (labels, 1.0)
         });
-        page.labelled("plugin_state", "State of a plugin", MetricType::Gauge, states)?;
+        page.labelled("plugin_state", "State of a plugin", Gauge, states)?;
         let mut told = |name: &str, help: &str, value: fn(&Plugin) -> f64| {
             let values = serving.plugins.iter().map(|plugin| (plugin.id().to_owned(), value(plugin)));
-            page.counters(name, help, "plugin", values)
+            page.family(name, help, Counter, "plugin", values)
         };
         told("plugin_calls", "Calls of a plugin begun", |plugin| read(&plugin.health.calls))?;
         told("plugin_errors", "Calls of a plugin answered with an error", |plugin| read(&plugin.health.errors))?;
@@ -237,13 +213,13 @@ impl Standing {
         })?;
         let stores = self.stores.usage();
         let used = stores.iter().map(|(plugin, usage)| (plugin.clone(), number(usage.bytes)));
-        page.family("plugin_store_bytes", "Bytes that a plugin's store takes", "plugin", used)?;
+        page.family("plugin_store_bytes", "Bytes that a plugin's store takes", Gauge, "plugin", used)?;
         let bounds = stores.iter().map(|(plugin, usage)| (plugin.clone(), number(usage.bound)));
-        page.family("plugin_store_bound_bytes", "Bytes that a plugin's store may take", "plugin", bounds)?;
+        page.family("plugin_store_bound_bytes", "Bytes that a plugin's store may take", Gauge, "plugin", bounds)?;
         isolated(page, &serving.plugins)?;
         let dropped = |plugin: &Plugin| (plugin.id().to_owned(), number(plugin.health.metrics.read().1));
-        let help = "Samples of a plugin beyond its number of series";
-        page.counters("plugin_samples_dropped", help, "plugin", serving.plugins.iter().map(dropped))?;
+        let (help, dropped) = ("Samples of a plugin beyond its number of series", serving.plugins.iter().map(dropped));
+        page.family("plugin_samples_dropped", help, Counter, "plugin", dropped)?;
         serving.plugins.iter().try_for_each(|plugin| own(page, plugin))
     }
 }
@@ -257,9 +233,9 @@ fn own(page: &mut Page<'_>, plugin: &Plugin) -> fmt::Result {
             continue;
         }
         let kind = match metric.series.values().next() {
-            Some(Series::Counter(_)) => MetricType::Counter,
-            Some(Series::Histogram { .. }) => MetricType::Histogram,
-            _ => MetricType::Gauge,
+            Some(Series::Counter(_)) => Counter,
+            Some(Series::Histogram { .. }) => Histogram,
+            _ => Gauge,
         };
         let mut encoder = page.0.encode_descriptor(&name, &metric.help, None, kind)?;
         for (labels, series) in &metric.series {
@@ -283,29 +259,28 @@ fn isolated(page: &mut Page<'_>, plugins: &[Plugin]) -> fmt::Result {
     let isolated = || plugins.iter().filter(|plugin| plugin.code.as_ref().is_some_and(|code| code.is_isolated()));
     let of = |plugin: &Plugin| plugin.id().to_owned();
     let pids = isolated().filter_map(|plugin| Some((of(plugin), f64::from(plugin.runners.read().pid?))));
-    page.family("plugin_process_id", "The process of an isolated plugin", "plugin", pids)?;
+    page.family("plugin_process_id", "The process of an isolated plugin", Gauge, "plugin", pids)?;
     let layers = isolated().flat_map(|plugin| {
         let held = plugin.runners.read().enforced.unwrap_or_default();
-        let holds = |held: bool| f64::from(u8::from(held));
         let layers = [
-            ("seccomp", holds(held.seccomp)),
-            ("reports", holds(held.reported)),
+            ("seccomp", flag(held.seccomp)),
+            ("reports", flag(held.reported)),
             ("landlock_abi", f64::from(held.landlock_abi)),
             ("namespaces", count(held.namespaces.len())),
-            ("root", holds(held.root)),
+            ("root", flag(held.root)),
         ];
         layers.map(|(layer, value)| ([("plugin", of(plugin)), ("layer", layer.to_owned())], value))
     });
     let help = "Sandbox of an isolated plugin's process: 1 or 0 per layer, the version of landlock_abi, the number of namespaces";
-    page.labelled("plugin_sandbox", help, MetricType::Gauge, layers)?;
+    page.labelled("plugin_sandbox", help, Gauge, layers)?;
     let crashes = isolated().map(|plugin| (of(plugin), number(plugin.runners.read().crashes)));
-    page.counters("plugin_crashes", "Unexpected ends of an isolated plugin's process", "plugin", crashes)?;
+    page.family("plugin_crashes", "Unexpected ends of an isolated plugin's process", Counter, "plugin", crashes)?;
     let denials = isolated().flat_map(|plugin| {
         let kinds = plugin.runners.read().denials.by_kind;
         kinds.into_iter().map(|(kind, of_kind)| ([("plugin", of(plugin)), ("kind", kind)], number(of_kind.count)))
     });
     let help = "System calls of an isolated plugin denied by the sandbox, by kind";
-    page.labelled("plugin_denials", help, MetricType::Counter, denials)
+    page.labelled("plugin_denials", help, Counter, denials)
 }
 
 fn read(counter: &AtomicU64) -> f64 {
@@ -319,6 +294,10 @@ fn number(count: u64) -> f64 {
 
 fn count(count: usize) -> f64 {
     count as f64
+}
+
+fn flag(is: bool) -> f64 {
+    f64::from(u8::from(is))
 }
 
 /// The metrics of the process, as far as the system reports them in /proc.
@@ -341,25 +320,26 @@ struct Page<'a>(DescriptorEncoder<'a>, BTreeSet<String>);
 impl Page<'_> {
     fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
         self.1.insert(name.to_owned());
-        let encoder = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        let encoder = self.0.encode_descriptor(name, help, None, Gauge)?;
         ConstGauge::new(value).encode(encoder)
     }
 
     fn counter(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
         self.1.insert(name.to_owned());
-        let encoder = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        let encoder = self.0.encode_descriptor(name, help, None, Counter)?;
         ConstCounter::new(value).encode(encoder)
     }
 
-    /// A gauge with one value per label.
+    /// A gauge or counter with one value per value of a label.
     fn family(
         &mut self,
         name: &str,
         help: &str,
+        kind: MetricType,
         label: &'static str,
         values: impl Iterator<Item = (String, f64)>,
     ) -> fmt::Result {
-        self.labelled(name, help, MetricType::Gauge, values.map(|(of, value)| ([(label, of)], value)))
+        self.labelled(name, help, kind, values.map(|(of, value)| ([(label, of)], value)))
     }
 
     /// A gauge or counter with one value per set of labels.
@@ -375,20 +355,10 @@ impl Page<'_> {
         for (labels, value) in values {
             let encoder = encoder.encode_family(&labels)?;
             match kind {
-                MetricType::Counter => ConstCounter::new(value).encode(encoder)?,
+                Counter => ConstCounter::new(value).encode(encoder)?,
                 _ => ConstGauge::new(value).encode(encoder)?,
             }
         }
         Ok(())
-    }
-
-    fn counters(
-        &mut self,
-        name: &str,
-        help: &str,
-        label: &'static str,
-        values: impl Iterator<Item = (String, f64)>,
-    ) -> fmt::Result {
-        self.labelled(name, help, MetricType::Counter, values.map(|(of, value)| ([(label, of)], value)))
     }
 }

@@ -30,7 +30,7 @@ impl Absent {
             if self.is_news(method, Instant::now()) {
                 tracing::warn!(method, plugin = plugin.id(), "a call of a method whose plugin is stopped");
             }
-        } else if let Some((method, group)) = groups::group_of(method)
+        } else if let Some(group) = groups::group_of(method)
             && self.is_news(method, Instant::now())
         {
             tracing::warn!(method, group, "a call of a method whose group is off");

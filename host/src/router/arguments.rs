@@ -10,12 +10,11 @@ use outrigger_sdk::manifest::{MethodSpec, ParamSpec, ParamType};
 use outrigger_standard::release::Rules;
 use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
-use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
-use outrigger_rpc::Params;
+use outrigger_rpc::{Items, Params, items};
 
 /// The member of named parameters that holds leading positional arguments.
 const ARGS: &str = "args";
@@ -74,7 +73,7 @@ pub fn positional(method: &MethodSpec, rules: &Rules, params: &Params) -> Result
     let values: Vec<Cow<'_, str>> = if params.is_named() {
         from_names(&signature, text)?
     } else {
-        items(&signature, text)?.into_iter().map(|value| Cow::Borrowed(value.get())).collect()
+        listed(&signature, text)?.into_iter().map(|value| Cow::Borrowed(value.get())).collect()
     };
     if values.len() < method.required() || values.len() > signature.params.len() {
         return Err(signature.wrong_number());
@@ -108,65 +107,23 @@ pub fn positional(method: &MethodSpec, rules: &Rules, params: &Params) -> Result
     Ok(Arguments::Ordered(array))
 }
 
-/// Collects at most `most` items of an array, or members of an object in order, including duplicates. Further items are
-/// an error. Further members are dropped, so a long list costs little.
-struct Collect {
-    most: usize,
-}
-
 /// How many members beyond the known names are kept of named parameters. A call with more members is wrong, and the kept
 /// ones suffice for the error.
 const SPARE_MEMBERS: usize = 64;
 
-type Members<'a> = Vec<(String, &'a RawValue)>;
-
-impl<'de> Visitor<'de> for Collect {
-    type Value = Members<'de>;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "at most {} arguments", self.most)
+/// The items of an array of arguments. They are valid JSON, so only their number can be wrong.
+fn listed<'a>(signature: &Signature<'_>, text: &'a str) -> Result<Vec<&'a RawValue>, RpcError> {
+    match items(text, signature.params.len()) {
+        Ok(Items { kept, count }) if count == kept.len() => Ok(kept.into_iter().map(|(_, value)| value).collect()),
+        _ => Err(signature.wrong_number()),
     }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = Vec::new();
-        while members.len() < self.most {
-            match map.next_entry::<String, &'de RawValue>()? {
-                Some(member) => members.push(member),
-                None => return Ok(members),
-            }
-        }
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(members)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(value) = seq.next_element::<&'de RawValue>()? {
-            if items.len() >= self.most {
-                return Err(A::Error::invalid_length(self.most + 1, &self));
-            }
-            items.push((String::new(), value));
-        }
-        Ok(items)
-    }
-}
-
-/// Reads at most `most` arguments of a call. They are valid JSON, so only their number can be wrong.
-fn read<'a>(signature: &Signature<'_>, text: &'a str, most: usize) -> Result<Members<'a>, RpcError> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    deserializer.deserialize_any(Collect { most }).map_err(|_| signature.wrong_number())
-}
-
-/// The items of an array of arguments.
-fn items<'a>(signature: &Signature<'_>, text: &'a str) -> Result<Vec<&'a RawValue>, RpcError> {
-    Ok(read(signature, text, signature.params.len())?.into_iter().map(|(_, value)| value).collect())
 }
 
 /// Orders named arguments. Missing ones become null, or are dropped at the end. Errors are in bitcoind's order: a
 /// duplicate name, a parameter both by position and by name, an unknown name.
 fn from_names<'a>(signature: &Signature<'_>, text: &'a str) -> Result<Vec<Cow<'a, str>>, RpcError> {
     let known: usize = signature.params.iter().map(|param| 1 + param.members.len()).sum();
-    let mut members = read(signature, text, known + SPARE_MEMBERS)?;
+    let mut members = items(text, known + SPARE_MEMBERS).map_err(|_| signature.wrong_number())?.kept;
     let refused = |message: String| Err(RpcError::invalid_parameter(message));
     let is_repeated = |(index, (name, _)): &(usize, &(String, _))| members.iter().take(*index).any(|(n, _)| n == name);
     if let Some((_, (name, _))) = members.iter().enumerate().find(is_repeated) {
@@ -180,7 +137,7 @@ fn from_names<'a>(signature: &Signature<'_>, text: &'a str) -> Result<Vec<Cow<'a
     let mut slots = slots?;
     let is_args = |(name, value): &mut (String, &RawValue)| name == ARGS && value.get().starts_with('[');
     let args = members.extract_if(.., is_args).next();
-    let leading = args.map_or(Ok(Vec::new()), |(_, args)| items(signature, args.get()));
+    let leading = args.map_or(Ok(Vec::new()), |(_, args)| listed(signature, args.get()));
     let count = leading.as_ref().map_or(usize::MAX, Vec::len);
     if let Some((param, _)) = signature.params.iter().zip(&slots).take(count).find(|(_, slot)| slot.is_some()) {
         let pattern = names(param).collect::<Vec<_>>().join("|");
@@ -307,9 +264,8 @@ fn check_outputs(outputs: &str) -> Result<(), RpcError> {
 }
 
 /// The members of an object, including duplicates.
-fn keys(object: &str) -> Members<'_> {
-    let mut deserializer = serde_json::Deserializer::from_str(object);
-    deserializer.deserialize_any(Collect { most: usize::MAX }).unwrap_or_default()
+fn keys(object: &str) -> Vec<(String, &RawValue)> {
+    items(object, usize::MAX).unwrap_or_default().kept
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The host's own methods.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant};
@@ -38,25 +38,6 @@ pub static RESERVED: LazyLock<Vec<&'static str>> = LazyLock::new(|| names().chai
 
 pub fn names() -> impl Iterator<Item = &'static str> {
     SPECS.iter().map(|spec| spec.name.as_str())
-}
-
-/// The node's methods in `help` that a user may see.
-struct NodeMethods<'a> {
-    node: Arc<Passthrough>,
-    help: Arc<NodeHelp>,
-    origin: &'a Origin,
-}
-
-impl NodeMethods<'_> {
-    /// The rows of the node's `help dump_all_command_conversions` for methods that the host does not answer.
-    async fn conversions(&self, is_ours: impl Fn(&str) -> bool) -> Vec<Value> {
-        let mut rows = self.node.conversions().await.unwrap_or_default();
-        rows.retain(|row| {
-            let name = row[0].as_str().unwrap_or_default();
-            !is_ours(name) && self.node.shows(self.origin, name, &self.help)
-        });
-        rows
-    }
 }
 
 /// A method that bitcoind removed in favour of its command line, and bitcoind's error.
@@ -201,11 +182,10 @@ impl Builtins {
             return Err(RpcError::type_error("JSON value of type null is not of expected type string"));
         }
         let command = params.first().and_then(Value::as_str).unwrap_or_default();
-        let Some(node) = &self.passthrough else { return Ok(self.help(command, None)) };
+        let Some(node) = &self.passthrough else { return Ok(self.help(command, Vec::new())) };
         // While the node is unreachable, only the methods of the host and its plugins are listed.
         let help = node.read_help().await.ok();
-        let is_ours = self.answers(command) || command == GENERATE;
-        if !command.is_empty() && command != DUMP_CONVERSIONS && !is_ours {
+        if !["", DUMP_CONVERSIONS, GENERATE].contains(&command) && !self.answers(command) {
             let shown = help.as_ref().is_none_or(|help| node.shows(origin, command, help));
             let text = if shown { node.help_text(command).await } else { Ok(unknown_command(command)) };
             return text.map(Value::from).map_err(|failure| match failure {
@@ -213,14 +193,13 @@ impl Builtins {
                 _ => RpcError::internal("The node does not answer"),
             });
         }
-        let theirs = help.map(|help| NodeMethods { node: node.clone(), help, origin });
-        let passed = match &theirs {
-            Some(theirs) if command == DUMP_CONVERSIONS => theirs.conversions(|name| self.answers(name)).await,
-            _ => Vec::new(),
-        };
-        let mut answer = self.help(command, theirs);
-        if let Value::Array(rows) = &mut answer {
-            rows.extend(passed);
+        let shows = |help: &NodeHelp, name: &str| !self.answers(name) && node.shows(origin, name, help);
+        let passed = help.iter().flat_map(|help| help.iter().filter(|(name, _)| shows(help, name)));
+        let passed = passed.map(|(_, method)| (method.category.clone(), method.usage.clone())).collect();
+        let mut answer = self.help(command, passed);
+        if let (Value::Array(rows), Some(help)) = (&mut answer, &help) {
+            let theirs = node.conversions().await.unwrap_or_default();
+            rows.extend(theirs.into_iter().filter(|row| shows(help, row[0].as_str().unwrap_or_default())));
             rows.sort_by(|a, b| a[0].as_str().cmp(&b[0].as_str()));
         }
         Ok(answer)
@@ -231,7 +210,8 @@ impl Builtins {
         self.spec(method).is_some() || self.registry.spec(method).is_some()
     }
 
-    fn help(&self, command: &str, node: Option<NodeMethods<'_>>) -> Value {
+    /// The answer of `help`, in which `passed` are categories and usages of the node's methods.
+    fn help(&self, command: &str, passed: Vec<(String, String)>) -> Value {
         let (serving, rules) = (self.registry.serving(), self.registry.rules());
         let all = SPECS.iter().chain(serving.routes.values().map(|route| &route.method));
         let all: Vec<Cow<'_, MethodSpec>> = all.map(|spec| spec.under(&rules)).collect();
@@ -246,17 +226,13 @@ impl Builtins {
                 None => json!(unknown_command(command)),
             };
         }
-        let mut lines: Vec<(&str, String)> = all.clone().map(|spec| (spec.category.as_str(), spec.usage())).collect();
-        if let Some(NodeMethods { node, help, origin }) = &node {
-            let ours: BTreeSet<&str> = all.map(|spec| spec.name.as_str()).collect();
-            let passed = help.iter().filter(|(name, _)| !ours.contains(name) && node.shows(origin, name, help));
-            lines.extend(passed.map(|(_, method)| (method.category.as_str(), method.usage.clone())));
-        }
+        let ours = all.map(|spec| (spec.category.clone(), spec.usage()));
+        let mut lines: Vec<(String, String)> = ours.chain(passed).collect();
         lines.sort();
         let mut text = String::new();
         let mut category = "";
         for (of, usage) in &lines {
-            if *of != category {
+            if of != category {
                 if !text.is_empty() {
                     text.push('\n');
                 }

@@ -45,7 +45,7 @@ use outrigger_service::policy::POLICY;
 use outrigger_services::{Caller, Onward, Scopes};
 use outrigger_wallet_engine::WalletManager;
 use provider::is_of;
-pub use rest::PassedRest;
+pub use rest::passed_rest;
 pub use startup_gate::StartupGate;
 
 /// How often the watch thread looks for overdue calls.
@@ -68,7 +68,7 @@ pub struct Router {
 
 impl Router {
     /// The specification of a method; `None` if it is unknown.
-    fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
+    pub fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
         let passed = || self.passthrough.as_ref().and_then(|node| node.spec(method));
         self.registry.spec(method).or_else(|| self.builtins.spec(method)).or_else(passed)
     }

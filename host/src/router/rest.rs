@@ -1,7 +1,5 @@
 //! Forwards requests to the node's REST interface, and counts them as calls.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -11,14 +9,9 @@ use super::StartupGate;
 use crate::metrics::{CallMetrics, Outcome};
 
 /// Forwards requests once the host has started.
-pub struct PassedRest {
-    pub gate: Arc<StartupGate>,
-    pub metrics: CallMetrics,
-}
-
-impl Rest for PassedRest {
-    fn get(&self, path: String) -> Pin<Box<dyn Future<Output = RestReply> + Send>> {
-        let (router, meter) = (self.gate.router().cloned(), self.metrics.begin(REST_ENTRY, true));
+pub fn passed_rest(gate: Arc<StartupGate>, metrics: CallMetrics) -> Rest {
+    Arc::new(move |path| {
+        let (router, meter) = (gate.router().cloned(), metrics.begin(REST_ENTRY, true));
         Box::pin(async move {
             let reply = match router.as_ref().and_then(|router| router.passthrough.as_ref()) {
                 Some(node) => node.rest(&path).await,
@@ -28,5 +21,5 @@ impl Rest for PassedRest {
             meter.ended(if is_answer { Outcome::Ok } else { Outcome::Error });
             reply
         })
-    }
+    })
 }

@@ -6,10 +6,7 @@ use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
 use parking_lot::Mutex;
 
-use outrigger_sdk::manifest::MethodSpec;
-
 use super::Router;
-use crate::observe::Methods;
 use outrigger_rpc::{Answer, Call, Dispatch, Failure};
 
 #[derive(Default)]
@@ -31,19 +28,13 @@ impl StartupGate {
     }
 
     /// The router, once the gate is open.
-    pub(super) fn router(&self) -> Option<&Arc<Router>> {
+    pub fn router(&self) -> Option<&Arc<Router>> {
         self.router.get()
     }
 
     fn starting(&self) -> Failure {
         let stage = *self.stage.lock();
         Failure::Rpc(RpcError::new(RpcErrorCode::IN_WARMUP, stage))
-    }
-}
-
-impl Methods for StartupGate {
-    fn spec(&self, method: &str) -> Option<Arc<MethodSpec>> {
-        self.router.get()?.spec(method)
     }
 }
 

@@ -1,7 +1,6 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use outrigger_plugins::linked::LinkedPlugin;
 use outrigger_rpc::ListenAddress;
 
 use crate::config::path_argument;
@@ -45,9 +44,6 @@ pub struct RunArgs {
     /// The folder of `plugin dev`: searched like a --plugin-dir, but the program's own copies stay in use.
     #[arg(long, hide = true, value_parser = path_argument())]
     pub dev_dir: Option<PathBuf>,
-    /// The plugins that the program links.
-    #[arg(skip)]
-    pub linked: &'static [LinkedPlugin],
 }
 
 /// What a check precedes.

@@ -95,8 +95,9 @@ mod tests {
     /// The users of a file, and the methods of `a`, `b` and `c` that each may call.
     fn read(text: &str) -> Vec<String> {
         let users = users(&text.replace('$', SECRET), "regtest").unwrap();
-        let may =
-            |user: &RpcUser| ["a", "b", "c"].into_iter().filter(|method| user.may_call(method)).collect::<String>();
+        let may = |user: &RpcUser| {
+            ["a", "b", "c"].into_iter().filter(|method| user.origin.may_call(method)).collect::<String>()
+        };
         users.iter().map(|user| format!("{} {}", user.name(), may(user))).collect()
     }
 

@@ -29,13 +29,14 @@ use std::time::Duration;
 
 use jsonrpsee::core::middleware::RpcServiceT;
 use jsonrpsee::server::middleware::rpc::RpcServiceBuilder;
+use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::audit::AuditLog;
 use crate::config::{ConfigError, LoadedConfig};
-use crate::metrics::{self, MetricsServer, Standing};
-use crate::observe::Observe;
+use crate::metrics::{self, Standing};
+use crate::observe::{Methods, Observe};
 use crate::quotas::{Bounded, Quotas};
 use crate::router::StartupGate;
 use crate::router::onward::Front;
@@ -132,7 +133,7 @@ fn network_threads() -> usize {
 }
 
 /// The layers through which every call of clients and plugins goes.
-type Layers = Observe<Bounded<Gateway<StartupGate>>, StartupGate>;
+type Layers = Observe<Bounded<Gateway<StartupGate>>>;
 
 /// Listens and serves until the host is stopped. While the parts are assembled, calls are answered with -28.
 async fn serve(
@@ -214,9 +215,11 @@ async fn serve(
 }
 
 fn layers(frame: &Frame, audit: &Option<Arc<AuditLog>>, quotas: &Arc<Quotas>) -> Layers {
+    let gate = frame.gate.clone();
+    let methods: Methods = Arc::new(move |method| gate.router()?.spec(method));
     let observe = |service| Observe {
         service,
-        methods: frame.gate.clone(),
+        methods: methods.clone(),
         metrics: frame.metrics.clone(),
         active: frame.active.clone(),
         audit: audit.clone(),
@@ -278,11 +281,9 @@ async fn tell_metrics(
 ) -> Result<Option<SocketAddr>, RunError> {
     let Some(listen) = loaded.config.metrics.listen else { return Ok(None) };
     let failed = |error: std::io::Error| metrics_error(loaded, listen, &error);
-    let asked = standing.clone();
-    let registry = metrics::registry(&frame.metrics, standing);
-    let server = MetricsServer::bind(listen, registry, move || asked.is_ready()).await.map_err(failed)?;
-    let address = server.local_addr().map_err(failed)?;
-    tokio::spawn(server.serve());
+    let listener = TcpListener::bind(listen).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    tokio::spawn(metrics::serve(listener, metrics::Pages::new(&frame.metrics, standing)));
     Ok(Some(address))
 }
 

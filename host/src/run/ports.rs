@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use outrigger_rpc::{Authenticator, ListenAddress, Rest, RpcService, Server, ServerOptions, Tls, Workers};
+use outrigger_rpc::{Authenticator, ListenAddress, RpcService, Server, ServerOptions, Tls, Workers};
 
 use super::RunError;
 use super::parts::Frame;
 use super::refusals::listen_error;
 use crate::config::LoadedConfig;
 use crate::console::PAGES;
-use crate::router::PassedRest;
+use crate::router::passed_rest;
 
 /// Connections leave one in this many open files to wallets, the chain and plugins, but at most [`MOST_OTHER_FILES`].
 const OTHER_FILES_PART: usize = 4;
@@ -46,11 +46,7 @@ pub async fn open<S: RpcService>(
     let other = listen.iter().find(|listen| listen.is_for_others());
     let has_console = rpc.console.unwrap_or(other.is_none() && rpc.trusted_proxies.is_empty());
     let backend = loaded.config.backend.as_ref().filter(|backend| backend.rest_passthrough);
-    let rest = backend.map(|backend| {
-        let passed = PassedRest { gate: frame.gate.clone(), metrics: frame.metrics.clone() };
-        let rest: Arc<dyn Rest> = Arc::new(passed);
-        (rest, backend.rest_anonymous)
-    });
+    let rest = backend.map(|backend| (passed_rest(frame.gate.clone(), frame.metrics.clone()), backend.rest_anonymous));
     let options = ServerOptions {
         access: rpc.access(),
         tls: tls.map(Arc::new),

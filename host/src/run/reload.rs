@@ -15,8 +15,8 @@ use super::log::{SetLog, log_filter};
 use super::users::users;
 use super::{RunArgs, RunError};
 use crate::audit::AuditLog;
-use crate::config::{ConfigError, LoadedConfig};
-use crate::quotas::{Quotas, UserLimits};
+use crate::config::{ConfigError, LoadedConfig, UserConfig};
+use crate::quotas::Quotas;
 
 /// The keys that a reload applies, besides plugins' options, which the registry compares.
 const APPLIED: [&str; 5] = ["log.level", "rpc.allow_from", "rpc.bitcoin_conf", "rpc.trusted_proxies", "rpc.users"];
@@ -63,7 +63,7 @@ impl Applied {
     pub fn of(loaded: &LoadedConfig, users: &[RpcUser]) -> Self {
         let limits = |name: &str| {
             let configured = loaded.config.rpc.users.iter().find(|user| user.name() == name);
-            configured.map(UserLimits::of).unwrap_or_default()
+            configured.map(UserConfig::limits).unwrap_or_default()
         };
         let entry = |user: &RpcUser| (user.name().to_owned(), format!("{user:?} {:?}", limits(user.name())));
         let rpc = &loaded.config.rpc;

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use outrigger_plugins::linked::Sources;
 
 use super::RunArgs;
+use crate::groups;
 
 /// Where the host searches for plugins: in the given folders, in [`own_folders`], and finally in the program itself.
 pub(super) fn sources(args: &RunArgs) -> Sources {
     let folders = args.plugin_dir.iter().chain(&args.dev_dir).cloned().chain(own_folders()).collect();
-    Sources { folders, linked: args.linked, are_named: !args.plugin_dir.is_empty() }
+    Sources { folders, linked: &groups::GROUPS, are_named: !args.plugin_dir.is_empty() }
 }
 
 /// The folders of the installation's libraries: the executable's folder, and `../lib/outrigger` relative to that.

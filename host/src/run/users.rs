@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::bitcoin_conf;
 use crate::config::{ConfigError, LoadedConfig, UnknownMethods, UserConfig, Wallets};
@@ -41,14 +42,14 @@ fn user(
     let (earlier, _) = loaded.config.rpc.users.split_at(position);
     let (key, user) = match (&configured.rpcauth, &configured.name) {
         (Some(entry), None) => ("rpcauth", RpcUser::from_rpcauth(entry)),
-        (None, Some(name)) => ("name", RpcUser::without_password(name)),
+        (None, Some(name)) => ("name", RpcUser::new(name, None)),
         _ => {
             let reason = "a user has either rpcauth or, without a password, name".to_owned();
             return Err(loaded.user_error(position, "rpcauth", reason));
         }
     };
     let refuse = |reason| loaded.user_error(position, key, reason);
-    let user = user.map_err(|error| refuse(error.to_string()))?;
+    let mut user = user.map_err(|error| refuse(error.to_string()))?;
     if configured.rpcauth.is_none() && !is_identified(loaded, configured) {
         return Err(refuse(
             "nothing identifies a user without a password: set uid, or rpc.tls.client_users".to_owned(),
@@ -58,18 +59,12 @@ fn user(
     if earlier.iter().any(|earlier| earlier.name() == configured.name()) {
         return Err(refuse(format!("an earlier user has the name {:?}", configured.name())));
     }
-    let user = match configured.uid {
-        Some(uid) if earlier.iter().any(|earlier| earlier.uid == Some(uid)) => {
-            return Err(loaded.user_error(position, "uid", format!("an earlier user has the uid {uid}")));
-        }
-        Some(uid) => user.with_process_user(uid),
-        None => user,
-    };
-    let expanded = configured.methods.as_ref().map(|entries| known.expand(entries)).transpose();
-    let user = match expanded.map_err(|reason| loaded.user_error(position, "methods", reason))? {
-        Some(methods) => user.allowing(methods),
-        None => user,
-    };
+    let is_taken = |uid: &u32| earlier.iter().any(|earlier| earlier.uid == Some(*uid));
+    if let Some(uid) = configured.uid.filter(is_taken) {
+        return Err(loaded.user_error(position, "uid", format!("an earlier user has the uid {uid}")));
+    }
+    let methods = configured.methods.as_ref().map(|entries| known.expand(entries)).transpose();
+    let methods = methods.map_err(|reason| loaded.user_error(position, "methods", reason))?;
     let limits = [
         ("max_calls_per_second", configured.max_calls_per_second),
         ("max_concurrent_calls", configured.max_concurrent_calls),
@@ -87,18 +82,12 @@ fn user(
         let reason = format!("'{}' must be an absolute path, such as {}", folder.display(), resolved.display());
         return Err(loaded.user_error(position, "folders", reason));
     }
-    let user = match &configured.folders {
-        Some(folders) => user.keeping_files_in(folders),
-        None => user,
-    };
-    let user = match configured.unknown_methods {
-        UnknownMethods::Allow => user.with_unknown_methods(),
-        UnknownMethods::Refuse => user,
-    };
-    Ok(match &configured.wallet {
-        Some(wallet) => user.confined_to(wallet),
-        None => user,
-    })
+    user.process_user = configured.uid;
+    user.origin.allowed = methods.map(Arc::new);
+    user.origin.folders = configured.folders.as_deref().map(Arc::from);
+    user.origin.unknown_methods = configured.unknown_methods == UnknownMethods::Allow;
+    user.origin.only_wallet = configured.wallet.as_deref().map(Arc::from);
+    Ok(user)
 }
 
 /// Whether the host can identify a user without a password by the connection: by uid or certificate.

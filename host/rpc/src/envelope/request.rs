@@ -9,10 +9,11 @@ use std::fmt;
 use outrigger_values::RpcError;
 use outrigger_values::RpcErrorCode;
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::scan::scan;
+use crate::items::{Items, items};
 use crate::limits::Limits;
 
 /// bitcoind's message for parameters of another type.
@@ -81,13 +82,12 @@ pub(super) fn read_document<'a>(
             members.check(strict).map(Document::Single)
         }
         Some(b'[') => {
-            let elements = read_batch(text, limits.max_batch).map_err(|_| parse_error())?;
-            if elements.count > limits.max_batch {
-                let found =
-                    format!("Batch of {} requests is larger than the limit of {}", elements.count, limits.max_batch);
+            let Items { kept, count } = items(text, limits.max_batch).map_err(|_| parse_error())?;
+            if count > limits.max_batch {
+                let found = format!("Batch of {count} requests is larger than the limit of {}", limits.max_batch);
                 return Err(RejectedRequest::outright(RpcError::new(RpcErrorCode::INVALID_REQUEST, found)));
             }
-            Ok(Document::Batch(elements.kept.into_iter().map(|element| read_element(element, strict)).collect()))
+            Ok(Document::Batch(kept.into_iter().map(|(_, element)| read_element(element, strict)).collect()))
         }
         _ => match serde_json::from_str::<IgnoredAny>(text) {
             Ok(_) => Err(RejectedRequest::outright(RpcError::new(RpcErrorCode::PARSE, "Top-level object parse error"))),
@@ -112,47 +112,6 @@ fn read_element(element: &RawValue, strict: bool) -> Element<'_> {
     let members: Members<'_> = serde_json::from_str(element.get())
         .map_err(|error| RejectedRequest::outright(RpcError::new(RpcErrorCode::PARSE, error.to_string())))?;
     members.check(strict)
-}
-
-/// The elements of an array, up to a limit, and their total number.
-struct Elements<'a> {
-    kept: Vec<&'a RawValue>,
-    count: usize,
-}
-
-/// Parses the array in `text`. Elements beyond `max` are counted and dropped.
-fn read_batch(text: &str, max: usize) -> serde_json::Result<Elements<'_>> {
-    struct ElementsVisitor(usize);
-
-    impl<'de> Visitor<'de> for ElementsVisitor {
-        type Value = Elements<'de>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an array of requests")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-            let mut kept = Vec::new();
-            while kept.len() < self.0 {
-                match seq.next_element::<&'de RawValue>()? {
-                    Some(element) => kept.push(element),
-                    None => {
-                        return Ok(Elements { count: kept.len(), kept });
-                    }
-                }
-            }
-            let mut count = kept.len();
-            while seq.next_element::<IgnoredAny>()?.is_some() {
-                count += 1;
-            }
-            Ok(Elements { kept, count })
-        }
-    }
-
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let elements = deserializer.deserialize_seq(ElementsVisitor(max))?;
-    deserializer.end()?;
-    Ok(elements)
 }
 
 /// The members of a request object that the host reads.

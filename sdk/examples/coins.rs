@@ -15,7 +15,7 @@ const BATCH: u32 = 256;
 fn labelled(host: &Host, scope: Scope, label: &str) -> Result<Amount, ServiceError> {
     let (mut total, mut after) = (Amount::ZERO, None);
     loop {
-        let batch = host.wallet.coins(scope, after, BATCH)?;
+        let batch = host.wallet.coins(scope, false, after, BATCH)?;
         let coins = batch.coins.iter().filter(|coin| coin.ownership == Ownership::Spendable);
         let labelled = coins.filter(|coin| coin.label.as_deref() == Some(label));
         // `+` on amounts panics on overflow.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outrigger_abi::{ErrorKind, FAILED, HostHandle, PASS_ON, PluginCode, PluginTable, RawCall};
+use outrigger_abi::{ErrorKind, HostHandle, OwnedBytes, PluginCode, PluginTable, RawCall};
 use outrigger_service::log::Level;
 use outrigger_service::{Host, HostInfo, Scope, wire};
 use outrigger_standard::release::Rules;
@@ -38,26 +38,8 @@ struct HostReplies {
 }
 
 impl ReplySink for HostReplies {
-    fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool {
-        let (code, body) = match outcome {
-            Ok(json) => (0, json),
-            // The host reads 0 as success, so an error of code 0 becomes -1.
-            Err(error) if error.code.0 == 0 => (RpcErrorCode::MISC.0, error.message.into_bytes()),
-            Err(error) => (error.code.0, error.message.into_bytes()),
-        };
-        self.handle.reply(token, code, body.into())
-    }
-
-    fn reply_shared(&self, token: u64, json: Arc<Vec<u8>>) -> bool {
-        self.handle.reply(token, 0, json.into())
-    }
-
-    fn pass(&self, token: u64, params: Option<Vec<u8>>) -> bool {
-        self.handle.reply(token, PASS_ON, params.unwrap_or_default().into())
-    }
-
-    fn drop_call(&self, token: u64, message: &str) -> bool {
-        self.handle.reply(token, FAILED, message.as_bytes().to_vec().into())
+    fn reply(&self, token: u64, code: i32, body: OwnedBytes) -> bool {
+        self.handle.reply(token, code, body)
     }
 
     fn wanted(&self, token: u64) -> bool {
@@ -163,9 +145,6 @@ macro_rules! export_plugin {
     };
     ($plugin:ty, $minor_needed:expr) => {
         const OUTRIGGER_MANIFEST: &str = <$plugin as $crate::Plugin>::MANIFEST;
-
-        #[allow(long_running_const_eval, reason = "checking a long manifest takes time")]
-        const _: () = $crate::outline::check(OUTRIGGER_MANIFEST);
 
         #[doc(hidden)]
         #[allow(unsafe_code, non_upper_case_globals)]

@@ -28,8 +28,6 @@ pub mod methods;
 #[cfg(unix)]
 pub mod net;
 pub mod options;
-#[doc(hidden)]
-pub mod outline;
 pub mod plugin;
 pub mod reservations;
 pub mod store;

@@ -68,32 +68,18 @@ impl PluginOptions for Map<String, Value> {
 }
 
 /// The type of an option.
-pub trait OptionValue: Sized {
+pub trait OptionValue: DeserializeOwned {
     /// The type that the manifest declares: the name of a [`crate::manifest::OptionType`].
     const TYPE: &'static str;
     /// The manifest's `default` where the declaration has none.
     #[doc(hidden)]
     const DEFAULT: &'static str = "";
-
-    /// Reads the value.
-    ///
-    /// # Errors
-    /// The reason, for the operator.
-    fn read(value: Value) -> Result<Self, String>;
-}
-
-fn deserialize<T: DeserializeOwned>(value: Value) -> Result<T, String> {
-    T::deserialize(value).map_err(|error| json_words(&error.to_string()))
 }
 
 macro_rules! values {
     ($($name:literal: $($value:ty),*;)*) => {
         $($(impl OptionValue for $value {
             const TYPE: &'static str = $name;
-
-            fn read(value: Value) -> Result<Self, String> {
-                deserialize(value)
-            }
         })*)*
     };
 }
@@ -104,48 +90,26 @@ values! {
     "number": f64;
     "string": String;
     "table": Map<String, Value>;
+    // No method, log or check shows it. The configuration names its file or environment variable, which the host reads.
+    "secret": Secret;
 }
 
 impl<T: DeserializeOwned> OptionValue for Vec<T> {
     const TYPE: &'static str = "list";
-
-    fn read(value: Value) -> Result<Self, String> {
-        deserialize(value)
-    }
 }
 
 impl<T: DeserializeOwned> OptionValue for BTreeMap<String, T> {
     const TYPE: &'static str = "table";
-
-    fn read(value: Value) -> Result<Self, String> {
-        deserialize(value)
-    }
-}
-
-/// Text that no method, log or check shows. The configuration names a file or an environment variable, which the host reads.
-impl OptionValue for Secret {
-    const TYPE: &'static str = "secret";
-
-    fn read(value: Value) -> Result<Self, String> {
-        match value {
-            Value::String(text) => Ok(Self::new(text)),
-            _ => Err("expected a text".to_owned()),
-        }
-    }
 }
 
 impl<T: OptionValue> OptionValue for Option<T> {
     const TYPE: &'static str = T::TYPE;
     const DEFAULT: &'static str = ",\"default\":null";
-
-    fn read(value: Value) -> Result<Self, String> {
-        if value.is_null() { Ok(None) } else { T::read(value).map(Some) }
-    }
 }
 
 /// Removes an option from `given` and reads it.
 #[doc(hidden)]
 pub fn read<T: OptionValue>(given: &mut Map<String, Value>, name: &str) -> Result<T, String> {
     let value = given.remove(name).unwrap_or_default();
-    T::read(value).map_err(|reason| format!("option '{name}': {reason}"))
+    T::deserialize(value).map_err(|error| format!("option '{name}': {}", json_words(&error.to_string())))
 }

@@ -7,12 +7,13 @@ use bitcoin::Network;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use outrigger_abi::{FAILED, OwnedBytes, PASS_ON};
 use outrigger_service::events::Event;
 use outrigger_service::wallet::WalletInfo;
 use outrigger_service::wire::Blob;
 use outrigger_service::{Host, Scope};
 use outrigger_standard::release::Rules;
-use outrigger_values::error::RpcError;
+use outrigger_values::error::{RpcError, RpcErrorCode};
 use outrigger_values::params::Params;
 
 use crate::options::PluginOptions;
@@ -82,22 +83,8 @@ pub const NO_ANSWER: &str = "The plugin gave no answer";
 
 /// Receives the answers of calls.
 pub trait ReplySink: Send + Sync {
-    /// Takes the answer of a call. Returns whether the client still waited for it.
-    fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool;
-
-    /// Like `reply`, with a result as JSON text that several calls share.
-    fn reply_shared(&self, token: u64, json: Arc<Vec<u8>>) -> bool {
-        self.reply(token, Ok(json.to_vec()))
-    }
-
-    /// Passes the call on to the next link of its chain, with these parameters or, for `None`, the client's. Returns whether
-    /// the client still waited.
-    fn pass(&self, token: u64, params: Option<Vec<u8>>) -> bool;
-
-    /// Answers a call whose [`Reply`] was dropped: the client gets the message as an internal error.
-    fn drop_call(&self, token: u64, message: &str) -> bool {
-        self.reply(token, Err(RpcError::internal(message)))
-    }
+    /// Takes the answer of a call as [`outrigger_abi::HostHandle::reply`] does. Returns whether the client still waited for it.
+    fn reply(&self, token: u64, code: i32, body: OwnedBytes) -> bool;
 
     /// Whether the call still waits for its answer.
     fn wanted(&self, token: u64) -> bool;
@@ -221,26 +208,36 @@ impl Reply {
 
     /// Passes the call on to the next link of its chain: a plugin, or after the last one the host or the node. The client gets
     /// that answer. Returns whether the client still waited.
-    pub fn pass_on(mut self) -> bool {
-        self.sink.take().is_some_and(|sink| sink.pass(self.token, None))
+    pub fn pass_on(self) -> bool {
+        self.answer(PASS_ON, Vec::new())
     }
 
     /// Like [`Reply::pass_on`], with other parameters: a JSON array by position, or an object by name.
-    pub fn pass_on_with(mut self, params: &Value) -> bool {
-        self.sink.take().is_some_and(|sink| sink.pass(self.token, Some(params.to_string().into_bytes())))
+    pub fn pass_on_with(self, params: &Value) -> bool {
+        self.answer(PASS_ON, params.to_string().into_bytes())
     }
 
     /// Like [`Reply::send`], with a result as JSON text.
-    pub fn send_json(mut self, outcome: Result<Vec<u8>, RpcError>) -> bool {
-        self.sink.take().is_some_and(|sink| sink.reply(self.token, outcome))
+    pub fn send_json(self, outcome: Result<Vec<u8>, RpcError>) -> bool {
+        self.finish(outcome)
     }
 
     /// Like [`Reply::send_json`], with a result that several calls share without a copy.
-    pub fn send_shared(mut self, outcome: Result<Arc<Vec<u8>>, RpcError>) -> bool {
+    pub fn send_shared(self, outcome: Result<Arc<Vec<u8>>, RpcError>) -> bool {
+        self.finish(outcome)
+    }
+
+    fn finish(self, outcome: Result<impl Into<OwnedBytes>, RpcError>) -> bool {
         match outcome {
-            Ok(json) => self.sink.take().is_some_and(|sink| sink.reply_shared(self.token, json)),
-            Err(error) => self.send_json(Err(error)),
+            Ok(json) => self.answer(0, json),
+            // The host reads 0 as success, so an error of code 0 becomes -1.
+            Err(error) if error.code.0 == 0 => self.answer(RpcErrorCode::MISC.0, error.message.into_bytes()),
+            Err(error) => self.answer(error.code.0, error.message.into_bytes()),
         }
+    }
+
+    fn answer(mut self, code: i32, body: impl Into<OwnedBytes>) -> bool {
+        self.sink.take().is_some_and(|sink| sink.reply(self.token, code, body.into()))
     }
 }
 
@@ -249,7 +246,7 @@ impl Drop for Reply {
         if let Some(sink) = self.sink.take() {
             // If a panic drops the reply, the plugin has faulted, not forgotten to answer.
             let message = if std::thread::panicking() { "Internal error" } else { NO_ANSWER };
-            sink.drop_call(self.token, message);
+            sink.reply(self.token, FAILED, message.as_bytes().to_vec().into());
         }
     }
 }

@@ -26,7 +26,7 @@ use outrigger_service::chain::{
     SpentOutputs, Tip, UnspentOutput, Verdict,
 };
 use outrigger_service::mempool::{
-    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
+    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised,
 };
 use outrigger_service::wire::{Blob, ListView};
 use outrigger_values::FeeRate;
@@ -222,16 +222,13 @@ pub trait Node: Send + Sync {
     fn mempool_entries(&self, txids: &[Txid]) -> Result<Vec<Option<MempoolEntry>>>;
 
     /// These transactions, in their order; `None` for those not in the mempool.
-    fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>>;
+    fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<Blob>>>;
 
     /// The mempool transactions with a `wanted` interest ([`interest`]), parents before children.
     fn mempool_concerning(&self, wanted: &dyn Fn(u64) -> bool) -> Result<Vec<(Txid, Arc<Transaction>)>>;
 
     /// The mempool transactions that spend these outputs, in their order; `None` for an output that none spends.
     fn mempool_spenders(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>>;
-
-    /// Whether each of these mempool transactions was submitted here and no peer has requested it yet (`unbroadcast`).
-    fn mempool_unbroadcast(&self, txids: &[Txid]) -> Result<Vec<bool>>;
 
     /// Submits a transaction to the mempool, unless its feerate exceeds `max_feerate`; [`FeeRate::ZERO`] means no limit
     /// (sendrawtransaction).

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bitcoin::{OutPoint, SignedAmount, Txid};
 use outrigger_service::mempool::{
-    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
+    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised,
 };
 use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{Mempool, Result, Scope};
@@ -33,7 +33,7 @@ impl Mempool for MempoolService {
         Ok(self.node.mempool_entries(&txids)?)
     }
 
-    fn transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<RawTransaction>>> {
+    fn transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<Blob>>> {
         Ok(self.node.mempool_transactions(&txids)?)
     }
 
@@ -60,10 +60,6 @@ impl Mempool for MempoolService {
 
     fn prioritised(&self, _: Scope) -> Result<Vec<Prioritised>> {
         Ok(self.node.prioritised()?)
-    }
-
-    fn unbroadcast(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<bool>> {
-        Ok(self.node.mempool_unbroadcast(&txids)?)
     }
 
     fn submit_package(&self, scope: Scope, transactions: Vec<Blob>, max_feerate: FeeRate) -> Result<PackageOutcome> {

@@ -9,7 +9,7 @@ use outrigger_service::mempool::Admission;
 use outrigger_service::policy::Act;
 use outrigger_service::wallet::{
     AddressType, Balances, BalancesQuery, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey,
-    HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledAddress, Received, ReceivedQuery,
+    HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledScript, Received, ReceivedQuery,
     Replaceable, ScriptInfo, SpendSettings, WalletInfo, WalletLog,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
@@ -167,12 +167,12 @@ impl WalletRead for WalletService {
         self.read(scope, |view| view.descriptor_texts(&numbers))
     }
 
-    fn coins(&self, scope: Scope, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {
-        self.read(scope, |view| Ok(view.coins(after.as_deref(), limit)?))
-    }
-
-    fn mempool_coins(&self, scope: Scope, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {
-        self.read(scope, |view| Ok(view.mempool_coins(after.as_deref(), limit)?))
+    fn coins(&self, scope: Scope, in_mempool: bool, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {
+        self.read(scope, |view| {
+            let (after, read) =
+                (after.as_deref(), if in_mempool { WalletView::mempool_coins } else { WalletView::coins });
+            Ok(read(view, after, limit)?)
+        })
     }
 
     fn descriptors(&self, scope: Scope) -> Result<Vec<DescriptorInfo>> {
@@ -215,7 +215,7 @@ impl WalletRead for WalletService {
         self.read(scope, |view| view.label_names(sending))
     }
 
-    fn labelled(&self, scope: Scope, label: String) -> Result<Vec<LabelledAddress>> {
+    fn labelled(&self, scope: Scope, label: String) -> Result<Vec<LabelledScript>> {
         self.read(scope, |view| view.labelled(&label))
     }
 

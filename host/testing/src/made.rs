@@ -20,7 +20,7 @@ pub fn descriptor(text: &str, change: impl FnOnce(&mut DescriptorImport)) -> Imp
 pub fn keys(change: impl FnOnce(&mut KeysImport)) -> Import {
     let mut keys = KeysImport { solving_data: true, timestamp: 1, ..KeysImport::default() };
     change(&mut keys);
-    Import::Keys { keys }
+    Import::Keys { parts: vec![keys] }
 }
 
 /// The private key whose 32 bytes are all `number`.

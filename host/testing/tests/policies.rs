@@ -70,7 +70,7 @@ fn guarded() -> (TestHost, Watch, (OutPoint, TxOut)) {
     host.mine(100);
     let coin = {
         let (scope, _call) = host.open_call(Some("guarded"));
-        host.handle().wallet.coins(scope, None, 1).unwrap().coins.remove(0)
+        host.handle().wallet.coins(scope, false, None, 1).unwrap().coins.remove(0)
     };
     (host, watch, (coin.outpoint, TxOut { value: coin.value, script_pubkey: coin.script }))
 }
@@ -294,7 +294,7 @@ fn copies_of_keys_along_a_path_and_of_derived_keys_are_guarded() {
     host.create_wallet("single", |options| options.blank = true).unwrap();
     let keys =
         KeysImport { private_keys: vec![Secret::new(wif("84h/1h/0h/0/4"))], timestamp: 1, ..KeysImport::default() };
-    host.handle().import.import(host.open_call(Some("single")).0, vec![Import::Keys { keys }]).unwrap();
+    host.handle().import.import(host.open_call(Some("single")).0, vec![Import::Keys { parts: vec![keys] }]).unwrap();
     assert_eq!(texts("single").unwrap_err().detail, "The policy 'policy' refuses: no");
 }
 

@@ -64,10 +64,7 @@ impl Wallet {
                     Import::Descriptor { descriptor } => {
                         write.import_descriptor(descriptor, &encryption_key, &mut touched)?
                     }
-                    Import::Keys { keys } => {
-                        write.import_keys(std::slice::from_ref(keys), &encryption_key, &mut touched)?
-                    }
-                    Import::Parts { parts } => write.import_keys(parts, &encryption_key, &mut touched)?,
+                    Import::Keys { parts } => write.import_keys(parts, &encryption_key, &mut touched)?,
                 });
             }
             write.rederive(&touched)?;
@@ -103,8 +100,7 @@ impl Write<'_> {
         }
         let timestamp = |request: &Import| match request {
             Import::Descriptor { descriptor } => descriptor.timestamp,
-            Import::Keys { keys } => keys.timestamp,
-            Import::Parts { parts } => parts.iter().map(|part| part.timestamp).min().unwrap_or(u64::MAX),
+            Import::Keys { parts } => parts.iter().map(|part| part.timestamp).min().unwrap_or(u64::MAX),
         };
         let row = rescan::begin(requests.iter().map(timestamp).fold(u64::from(self.synced.time), u64::min));
         self.store_row(self.t.meta, b"rescan", &row)?;

@@ -73,7 +73,7 @@ impl Activity<'_> {
         for entry in entries {
             // The transaction may have left the mempool meanwhile.
             let Some(found) = mempool.transactions(scope, vec![entry.txid])?.pop().flatten() else { continue };
-            let transaction = decode_transaction(&found.raw, entry.txid)?;
+            let transaction = decode_transaction(&found, entry.txid)?;
             let mut spent = Vec::with_capacity(transaction.input.len());
             for input in &transaction.input {
                 spent.push(spent_by_mempool(self.call, input.previous_output)?);
@@ -98,7 +98,7 @@ fn spent_by_mempool(call: &Call<'_>, outpoint: OutPoint) -> Result<Option<TxOut>
         return Ok(Some(coin.output));
     }
     let parent = call.host.mempool.transactions(call.scope, vec![outpoint.txid])?.pop().flatten();
-    let parent = parent.and_then(|parent| transaction_from_bytes(&parent.raw));
+    let parent = parent.and_then(|parent| transaction_from_bytes(&parent));
     Ok(parent.and_then(|parent| parent.output.get(outpoint.vout as usize).cloned()))
 }
 

@@ -145,6 +145,7 @@ mod tests {
             depends: txids(depends),
             spent_by: txids(spent_by),
             replaceable: false,
+            unbroadcast: false,
         }
     }
 

@@ -224,14 +224,9 @@ impl ChainPlugin {
 
 /// The entries, with their ids as keys.
 fn entries_json(call: &Call<'_>, entries: &[&MempoolEntry]) -> Result<Value, RpcError> {
-    let txids = entries.iter().map(|entry| entry.txid).collect();
-    let unbroadcast = call.host.mempool.unbroadcast(call.scope, txids)?;
     let chunks = if call.rules.mempool_clusters { chunks(call, entries)? } else { HashMap::new() };
-    let entries = entries.iter().zip(unbroadcast);
-    let member = |(entry, unbroadcast): (&&MempoolEntry, bool)| {
-        (entry.txid.to_string(), entry_json(call, entry, unbroadcast, chunks.get(&entry.txid)))
-    };
-    Ok(Value::Object(entries.map(member).collect()))
+    let member = |entry: &&MempoolEntry| (entry.txid.to_string(), entry_json(call, entry, chunks.get(&entry.txid)));
+    Ok(Value::Object(entries.iter().map(member).collect()))
 }
 
 fn entry(call: &Call<'_>, txid: Txid) -> Result<MempoolEntry, RpcError> {
@@ -277,7 +272,7 @@ pub fn put_sizes<T>(rules: &Rules, adjusted: u64, bip141: u64, mut put: impl FnM
 }
 
 /// An entry with the keys of the call's release.
-fn entry_json(call: &Call<'_>, entry: &MempoolEntry, unbroadcast: bool, chunk: Option<&Chunk>) -> Value {
+fn entry_json(call: &Call<'_>, entry: &MempoolEntry, chunk: Option<&Chunk>) -> Value {
     let (rules, mut object) = (&call.rules, Map::new());
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
     put_sizes(rules, entry.virtual_size, entry.weight.to_vbytes_ceil(), &mut put);
@@ -305,7 +300,7 @@ fn entry_json(call: &Call<'_>, entry: &MempoolEntry, unbroadcast: bool, chunk: O
     if rules.bip125_key {
         put("bip125-replaceable", json!(entry.replaceable));
     }
-    put("unbroadcast", json!(unbroadcast));
+    put("unbroadcast", json!(entry.unbroadcast));
     Value::Object(object)
 }
 

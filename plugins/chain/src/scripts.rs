@@ -2,13 +2,13 @@
 
 use bitcoin::hashes::Hash;
 use bitcoin::script::Instruction;
-use bitcoin::{Network, Script, ScriptBuf, WPubkeyHash};
+use bitcoin::{Script, ScriptBuf, WPubkeyHash};
 use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::script::limits::MAX_SCRIPT_SIZE;
 use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::standard::{
-    ScriptKind, classify, descriptor, from_script, has_valid_ops, push_asm, script_json, to_script,
+    ScriptKind, address_json, classify, descriptor, from_script, has_valid_ops, push_asm, script_json, to_script,
 };
 use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::{Map, Value, json};
@@ -31,7 +31,14 @@ impl ChainPlugin {
     fn validateaddress(call: &Call<'_>, address: &str) -> Result<Value, RpcError> {
         let network = call.network()?;
         match to_script(address, network) {
-            Ok(script) => Ok(Value::Object(valid(&script, network))),
+            Ok(script) => {
+                let mut object = Map::new();
+                object.insert("isvalid".into(), json!(true));
+                object.insert("address".into(), json!(from_script(&script, network)));
+                object.insert("scriptPubKey".into(), json!(encode_hex(script.as_bytes())));
+                object.extend(address_json(&script));
+                Ok(Value::Object(object))
+            }
             Err(error) => Ok(json!({
                 "isvalid": false,
                 "error_locations": error.locations,
@@ -62,32 +69,6 @@ impl ChainPlugin {
         }
         Ok(Json(script_with_wrappers(call, &script)?.to_string().into_bytes()))
     }
-}
-
-fn valid(script: &Script, network: Network) -> Map<String, Value> {
-    let mut object = Map::new();
-    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    put("isvalid", json!(true));
-    put("address", json!(from_script(script, network)));
-    put("scriptPubKey", json!(encode_hex(script.as_bytes())));
-    let (is_script, program): (Option<bool>, Option<(u8, &[u8])>) = match classify(script) {
-        ScriptKind::ScriptHash { .. } | ScriptKind::Anchor => (Some(true), None),
-        ScriptKind::WitnessV0KeyHash { hash } => (Some(false), Some((0, hash))),
-        ScriptKind::WitnessV0ScriptHash { hash } => (Some(true), Some((0, hash))),
-        ScriptKind::Taproot { key } => (Some(true), Some((1, key))),
-        ScriptKind::WitnessUnknown { version, program } => (None, Some((version, program))),
-        _ => (Some(false), None),
-    };
-    if let Some(is_script) = is_script {
-        put("isscript", json!(is_script));
-    }
-    put("iswitness", json!(script.is_witness_program()));
-    // bitcoind shows no version and no program for an anchor.
-    if let Some((version, program)) = program {
-        put("witness_version", json!(version));
-        put("witness_program", json!(encode_hex(program)));
-    }
-    object
 }
 
 /// The answer for a script above the size limit, which has no address and which no P2SH or P2WSH output can wrap. The script may

@@ -179,7 +179,7 @@ fn in_block(call: &Call<'_>, txid: Txid, blockhash: &str) -> Result<Found, RpcEr
 
 fn anywhere(call: &Call<'_>, txid: Txid) -> Result<Found, RpcError> {
     if let Some(unconfirmed) = call.host.mempool.transactions(call.scope, vec![txid])?.pop().flatten() {
-        return Ok(Found { transaction: decode_transaction(&unconfirmed.raw, txid)?, block: None });
+        return Ok(Found { transaction: decode_transaction(&unconfirmed, txid)?, block: None });
     }
     let missing = "No such mempool or blockchain transaction. Use gettransaction for wallet transactions.";
     let confirmed = call.host.chain.transaction(call.scope, txid)?;
@@ -229,7 +229,7 @@ fn unspent(call: &Call<'_>, outpoint: OutPoint, with_mempool: bool) -> Result<Op
             return Ok(None);
         }
         if let Some(parent) = mempool.transactions(call.scope, vec![outpoint.txid])?.pop().flatten() {
-            let parent = transaction_from_bytes(&parent.raw);
+            let parent = transaction_from_bytes(&parent);
             let output = parent.and_then(|parent| parent.output.get(outpoint.vout as usize).cloned());
             return Ok(output.map(|output| Coin { output, height: MEMPOOL_HEIGHT, coinbase: false }));
         }

@@ -26,7 +26,7 @@ impl<K: Ord + Copy, V> Answers<K, V> {
     ) -> Result<Option<&V>, ServiceError> {
         if !self.0.contains_key(&key) {
             let mut keys = BTreeSet::new();
-            for row in batch.rows {
+            for row in batch.rows.iter() {
                 let (transaction, unsettled) = row.open()?;
                 collect(&transaction, &unsettled, &mut keys);
             }

@@ -122,14 +122,13 @@ impl<'q> EntryWriter<'q> {
                 |transaction, _, txids| txids.extend([transaction.txid]),
                 |txids| call.host.wallet.alternate_wtxids(call.scope, txids),
             )?;
-            json::key!(out, "alternate_wtxids");
-            json::hashes(out, wtxids.into_iter().flatten().copied());
+            json::key!(out, "alternate_wtxids", hashes, wtxids.into_iter().flatten().copied());
         }
         write_conflicts(out, tx);
         if call.rules.bip125_key {
             write_replaceable(out, self.viewpoint, tx, self.replaceability(tx)?);
         }
-        for (key, value) in tx.transaction.metadata {
+        for (key, value) in tx.transaction.metadata.iter() {
             json::text_key(out, key);
             json::text(out, value);
         }
@@ -196,13 +195,11 @@ impl<'q> EntryWriter<'q> {
         let (viewpoint, transaction, output) = (self.viewpoint, &tx.transaction, &entry.output);
         out.push(b'{');
         if transaction.debit_watch_only > Amount::ZERO || output.ownership == Ownership::WatchOnly {
-            json::key!(out, "involvesWatchonly");
-            json::boolean(out, true);
+            json::key!(out, "involvesWatchonly", boolean, true);
         }
         self.address.clear();
         if address::write_address(output.script, viewpoint.network, &mut self.address) {
-            json::key!(out, "address");
-            json::plain(out, &self.address);
+            json::key!(out, "address", plain, &self.address);
         }
         if entry.sent.is_none() {
             self.write_descriptors(out, output.descriptors, tx.batch)?;
@@ -211,30 +208,23 @@ impl<'q> EntryWriter<'q> {
             Some(_) => SignedAmount::ZERO.saturating_sub(signed(output.value)),
             None => signed(output.value),
         };
-        json::key!(out, "category");
-        json::plain(out, if entry.sent.is_some() { "send" } else { viewpoint.category(transaction) });
-        json::key!(out, "amount");
-        json::bitcoin(out, value);
+        json::key!(out, "category", plain, if entry.sent.is_some() { "send" } else { viewpoint.category(transaction) });
+        json::key!(out, "amount", bitcoin, value);
         if let Some(label) = output.label {
-            json::key!(out, "label");
-            json::text(out, label);
+            json::key!(out, "label", text, label);
         }
-        json::key!(out, "vout");
-        json::number(out, entry.vout);
+        json::key!(out, "vout", number, entry.vout);
         // `abandoned` is the last key of a send entry, but precedes the shared keys of a receive entry.
         let abandoned = transaction.state == TxState::Abandoned;
         match entry.sent {
-            Some(fee) => {
-                json::key!(out, "fee");
-                json::bitcoin(out, fee);
-            }
-            None => write_abandoned(out, abandoned),
+            Some(fee) => json::key!(out, "fee", bitcoin, fee),
+            None => json::key!(out, "abandoned", boolean, abandoned),
         }
         if with_shared {
             out.extend_from_slice(&self.shared);
         }
         if entry.sent.is_some() {
-            write_abandoned(out, abandoned);
+            json::key!(out, "abandoned", boolean, abandoned);
         }
         out.push(b'}');
         Ok(())
@@ -261,61 +251,38 @@ fn needs_node(transaction: &WalletTransactionView<'_>, unsettled: &UnsettledStat
     transaction.state == TxState::InMempool && unsettled.replaceable == Replaceable::Unknown
 }
 
-fn write_abandoned(out: &mut Vec<u8>, abandoned: bool) {
-    json::key!(out, "abandoned");
-    json::boolean(out, abandoned);
-}
-
 fn write_place(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx<'_>) {
     let transaction = &tx.transaction;
-    json::key!(out, "confirmations");
-    json::number(out, viewpoint.depth(transaction));
+    json::key!(out, "confirmations", number, viewpoint.depth(transaction));
     if transaction.coinbase {
-        json::key!(out, "generated");
-        json::boolean(out, true);
+        json::key!(out, "generated", boolean, true);
     }
     match transaction.state {
         TxState::Confirmed { block, height, index, time } => {
-            json::key!(out, "blockhash");
-            json::hash(out, block.as_byte_array());
-            json::key!(out, "blockheight");
-            json::number(out, height);
-            json::key!(out, "blockindex");
-            json::number(out, index);
-            json::key!(out, "blocktime");
-            json::number(out, time);
+            json::key!(out, "blockhash", hash, block.as_byte_array());
+            json::key!(out, "blockheight", number, height);
+            json::key!(out, "blockindex", number, index);
+            json::key!(out, "blocktime", number, time);
         }
-        _ => {
-            json::key!(out, "trusted");
-            json::boolean(out, tx.unsettled.trusted);
-        }
+        _ => json::key!(out, "trusted", boolean, tx.unsettled.trusted),
     }
-    json::key!(out, "txid");
-    json::hash(out, transaction.txid.as_byte_array());
-    json::key!(out, "wtxid");
-    json::hash(out, transaction.wtxid.as_byte_array());
+    json::key!(out, "txid", hash, transaction.txid.as_byte_array());
+    json::key!(out, "wtxid", hash, transaction.wtxid.as_byte_array());
 }
 
 fn write_conflicts(out: &mut Vec<u8>, tx: &WalletTx<'_>) {
-    json::key!(out, "walletconflicts");
-    json::hashes(out, tx.unsettled.conflicts.iter());
-    json::key!(out, "mempoolconflicts");
-    json::hashes(out, tx.unsettled.mempool_conflicts.iter());
-    json::key!(out, "time");
-    json::number(out, tx.transaction.time);
-    json::key!(out, "timereceived");
-    json::number(out, tx.transaction.time_received);
+    json::key!(out, "walletconflicts", hashes, tx.unsettled.conflicts.iter());
+    json::key!(out, "mempoolconflicts", hashes, tx.unsettled.mempool_conflicts.iter());
+    json::key!(out, "time", number, tx.transaction.time);
+    json::key!(out, "timereceived", number, tx.transaction.time_received);
 }
 
 fn write_replaceable(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx<'_>, replaceable: Replaceable) {
-    json::key!(out, "bip125-replaceable");
-    json::plain(
-        out,
-        match replaceable {
-            _ if viewpoint.depth(&tx.transaction) > 0 => "no",
-            Replaceable::No => "no",
-            Replaceable::Yes => "yes",
-            Replaceable::Unknown => "unknown",
-        },
-    );
+    let text = match replaceable {
+        _ if viewpoint.depth(&tx.transaction) > 0 => "no",
+        Replaceable::No => "no",
+        Replaceable::Yes => "yes",
+        Replaceable::Unknown => "unknown",
+    };
+    json::key!(out, "bip125-replaceable", plain, text);
 }

@@ -7,11 +7,15 @@ use bitcoin::{Amount, SignedAmount};
 use outrigger_sdk::params::push_hex;
 use serde::Serialize;
 
-/// Writes an object's key. Its value must follow.
+/// Writes an object's key, and its value with a function of this module. Without a function the value must follow.
 macro_rules! key {
     ($out:expr, $name:literal) => {
         $crate::json::quoted_key($out, concat!("\"", $name, "\":"))
     };
+    ($out:expr, $name:literal, $write:ident, $value:expr) => {{
+        $crate::json::key!($out, $name);
+        $crate::json::$write($out, $value);
+    }};
 }
 pub(crate) use key;
 
@@ -117,8 +121,7 @@ mod tests {
     fn json_keys_and_items_are_separated() {
         let object = written(|out| {
             out.push(b'{');
-            key!(out, "a");
-            boolean(out, true);
+            key!(out, "a", boolean, true);
             text_key(out, "b\"");
             out.push(b'[');
             item(out);

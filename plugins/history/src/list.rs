@@ -86,7 +86,7 @@ fn walk_each(
     for batch in batches {
         let batch = batch?;
         let batch = batch.view()?;
-        for row in batch.rows {
+        for row in batch.rows.iter() {
             if visit(&WalletTx::open(&row, batch)?)?.is_break() {
                 return Ok(());
             }

@@ -20,8 +20,6 @@ use crate::{HistoryPlugin, destination, json};
 
 /// The maximum number of address book entries in one request to the host.
 const BATCH: u32 = 1000;
-/// The number of scripts in one request that looks for a script of the wallet. Usually the first script is the wallet's.
-const SCRIPTS_PER_REQUEST: usize = 16;
 /// The approximate size of an address in a reply, and the size of each of its transaction ids, in bytes.
 const ENTRY_BYTES: usize = 256;
 const TXID_BYTES: usize = 67;
@@ -93,8 +91,8 @@ impl HistoryPlugin {
         if labelled.is_empty() {
             return Err(RpcError::wallet("Label not found in wallet"));
         }
-        let scripts: Vec<ScriptBuf> = labelled.into_iter().map(|address| address.script).collect();
-        let scripts = if is_any_ours(call, &scripts)? { scripts } else { Vec::new() };
+        let is_any_ours = labelled.iter().any(|address| address.ownership != Ownership::None);
+        let scripts = labelled.into_iter().filter(|_| is_any_ours).map(|address| address.script).collect();
         total(call, scripts, minconf, include_immature_coinbase)
     }
 
@@ -137,11 +135,9 @@ impl HistoryPlugin {
             json::item(&mut reply);
             reply.push(b'{');
             write_watched(&mut reply, entry.watched());
-            json::key!(&mut reply, "address");
-            json::plain(&mut reply, &address);
+            json::key!(&mut reply, "address", plain, &address);
             write_sum(&mut reply, entry.amount(), entry.received.map(|received| received.depth), entry.label);
-            json::key!(&mut reply, "txids");
-            json::hashes(&mut reply, entry.txids().iter());
+            json::key!(&mut reply, "txids", hashes, entry.txids().iter());
             reply.push(b'}');
         }
         reply.push(b']');
@@ -196,16 +192,6 @@ pub fn invalid_label() -> RpcError {
     RpcError::new(RpcErrorCode::WALLET_INVALID_LABEL, "Invalid label name")
 }
 
-fn is_any_ours(call: &Call<'_>, scripts: &[ScriptBuf]) -> Result<bool, ServiceError> {
-    for scripts in scripts.chunks(SCRIPTS_PER_REQUEST) {
-        let known = call.host.wallet.scripts(call.scope, scripts.to_vec())?;
-        if known.into_iter().flatten().any(|info| info.ownership != Ownership::None) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 /// The total of the payments to these scripts.
 fn total(call: &Call<'_>, scripts: Vec<ScriptBuf>, minconf: Option<&Value>, immature: bool) -> Result<Value, RpcError> {
     if scripts.is_empty() {
@@ -256,18 +242,14 @@ struct LabelSum {
 
 fn write_watched(out: &mut Vec<u8>, watched: bool) {
     if watched {
-        json::key!(out, "involvesWatchonly");
-        json::boolean(out, true);
+        json::key!(out, "involvesWatchonly", boolean, true);
     }
 }
 
 fn write_sum(out: &mut Vec<u8>, amount: Amount, depth: Option<i64>, label: &str) {
-    json::key!(out, "amount");
-    json::bitcoin(out, signed(amount));
-    json::key!(out, "confirmations");
-    json::number(out, depth.unwrap_or(0));
-    json::key!(out, "label");
-    json::text(out, label);
+    json::key!(out, "amount", bitcoin, signed(amount));
+    json::key!(out, "confirmations", number, depth.unwrap_or(0));
+    json::key!(out, "label", text, label);
 }
 
 /// The payments and addresses of a listing.

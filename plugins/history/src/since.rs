@@ -151,7 +151,7 @@ fn by_order_position(batches: &[Encoded<HistoryBatch>]) -> Result<Vec<Sorted<'_>
     let mut rows = Vec::new();
     for batch in batches {
         let batch = batch.view()?;
-        for row in batch.rows {
+        for row in batch.rows.iter() {
             rows.push((row.open()?.0.order_position, row, batch));
         }
     }
@@ -178,7 +178,7 @@ fn write_removed(
         let txids: Vec<Txid> = block.txdata.iter().map(bitcoin::Transaction::compute_txid).collect();
         let found = call.host.wallet.transactions(call.scope, txids)?;
         let batch = found.view()?;
-        for row in batch.rows {
+        for row in batch.rows.iter() {
             writer.write_all(reply, &WalletTx::open(&row, batch)?, selection)?;
         }
         at = Some((block.header.prev_blockhash, height - 1));

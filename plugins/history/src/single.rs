@@ -57,11 +57,9 @@ impl HistoryPlugin {
         let amount = own.saturating_sub(fee.unwrap_or_default());
         let mut reply = Vec::with_capacity(REPLY_BYTES + 2 * raw.len());
         reply.push(b'{');
-        json::key!(&mut reply, "amount");
-        json::bitcoin(&mut reply, amount);
+        json::key!(&mut reply, "amount", bitcoin, amount);
         if let Some(fee) = fee {
-            json::key!(&mut reply, "fee");
-            json::bitcoin(&mut reply, fee);
+            json::key!(&mut reply, "fee", bitcoin, fee);
         }
         let mut writer = EntryWriter::new(call, viewpoint);
         writer.write_shared(&mut reply, &tx)?;
@@ -72,8 +70,7 @@ impl HistoryPlugin {
             writer.write(&mut reply, &tx, entry, false)?;
         }
         reply.push(b']');
-        json::key!(&mut reply, "hex");
-        json::hex(&mut reply, &raw);
+        json::key!(&mut reply, "hex", hex, &raw);
         if verbose {
             let decoded: Transaction = consensus::deserialize(&raw)
                 .map_err(|_| RpcError::internal(format!("The wallet's copy of transaction {txid} is damaged")))?;
@@ -147,10 +144,8 @@ impl HistoryPlugin {
 fn write_last_block(reply: &mut Vec<u8>, synced: Synced) {
     json::key!(reply, "lastprocessedblock");
     reply.push(b'{');
-    json::key!(reply, "hash");
-    json::hash(reply, synced.hash.as_byte_array());
-    json::key!(reply, "height");
-    json::number(reply, synced.height);
+    json::key!(reply, "hash", hash, synced.hash.as_byte_array());
+    json::key!(reply, "height", number, synced.height);
     reply.push(b'}');
 }
 

@@ -19,8 +19,10 @@ mod single;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use outrigger_kit::waits::Waits;
 use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::service::events::{Event, RescanOutcome};
 use outrigger_sdk::service::log::Level;
@@ -30,11 +32,11 @@ use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, plugin};
 
 use outcome::{Checked, Outcome};
 use request::stored_time;
-use rescan::{ImportKind, Lack, Outcomes, Pending, RescanEnd, Reservation, WaitingCalls, is_validating};
+use rescan::{ImportKind, Lack, Outcomes, Pending, RescanEnd, Reservation, Waiting, is_validating};
 
 pub struct ImportPlugin {
     host: Host,
-    waiting: WaitingCalls,
+    waiting: Arc<Waits<Waiting>>,
     /// Whether the host is stopping, which aborts long checks.
     stopping: AtomicBool,
 }
@@ -50,11 +52,12 @@ pub struct ImportPlugin {
 )]
 impl Plugin for ImportPlugin {
     fn new(host: Host, _: NoOptions) -> Result<Self, String> {
-        Ok(Self { host, waiting: WaitingCalls::default(), stopping: AtomicBool::new(false) })
+        let waiting = Waits::new(host.clone(), (), |waits| Waiting::abort(waits.take_due(|_| false)));
+        Ok(Self { host, waiting, stopping: AtomicBool::new(false) })
     }
 
     fn cancel(&self, token: u64) {
-        self.waiting.forget(token);
+        self.waiting.cancel(token);
     }
 
     fn event(&self, event: Event) {
@@ -69,7 +72,7 @@ impl Plugin for ImportPlugin {
                 let is_unreadable = matches!(outcome, RescanOutcome::Unreadable { .. });
                 let background = is_unreadable && is_validating(&self.host, Scope::NONE);
                 let lack = background.then_some(Lack::Background);
-                self.waiting.finished(wallet, rescan, RescanEnd { outcome, last_height, widened, lack });
+                Waiting::finished(&self.waiting, &wallet, rescan, RescanEnd { outcome, last_height, widened, lack });
             }
             Event::ShuttingDown => {
                 self.stopping.store(true, Ordering::Relaxed);
@@ -81,6 +84,10 @@ impl Plugin for ImportPlugin {
 
     fn quiesce(&self) {
         self.waiting.close();
+    }
+
+    fn stop(&self) {
+        self.waiting.end();
     }
 }
 
@@ -96,7 +103,7 @@ impl ImportPlugin {
     fn answer<'a>(&self, reply: Reply, import: impl FnOnce() -> Result<Imported<'a>, RpcError>) {
         match import() {
             Ok(Imported { rescan: Some((wallet, reservation)), pending }) => {
-                self.waiting.start(wallet, reservation, reply, pending);
+                Waiting::start(&self.waiting, wallet, reservation, reply, pending);
             }
             Ok(Imported { rescan: None, pending }) => {
                 reply.send_json(pending.finish(&RescanEnd::of(RescanOutcome::Complete)));

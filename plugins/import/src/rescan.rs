@@ -1,8 +1,8 @@
 //! Rescans: how a call reserves one and waits for its end, and how the end affects the call's result.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use outrigger_kit::waits::{Waiter, Waits};
 use outrigger_sdk::params::int32;
 use outrigger_sdk::service::chain::BlockRef;
 use outrigger_sdk::service::events::RescanOutcome;
@@ -135,6 +135,7 @@ fn until_after(height: u32) -> String {
 pub struct Reservation<'a> {
     import: &'a dyn WalletImport,
     scope: Scope,
+    /// The rescan's number, which its events carry.
     number: u64,
     /// The result of [`node_behind`].
     node: Option<Synced>,
@@ -146,11 +147,6 @@ impl<'a> Reservation<'a> {
     pub fn new(call: &Call<'a>) -> Result<Self, ServiceError> {
         let (import, scope, node) = (&*call.host.import, call.scope, node_behind(call)?);
         Ok(Self { import, scope, number: import.rescan_reserve(scope)?, node, used: false })
-    }
-
-    /// The rescan's number, which its events carry.
-    pub fn number(&self) -> u64 {
-        self.number
     }
 
     pub fn start(mut self, begin: Begin) -> Result<(), ServiceError> {
@@ -330,48 +326,40 @@ fn unreadable(kind: ImportKind, timestamp: i64, block_time: i64, lack: Option<La
     )
 }
 
-struct Waiting {
-    reply: Reply,
+/// What a call waits for. A call is kept before its rescan starts, because the rescan may end at once.
+pub struct Waiting {
+    wallet: String,
+    rescan: u64,
     pending: Pending,
     node: Option<Synced>,
 }
 
-/// The calls that wait for a rescan. A call is inserted before its rescan starts, because the rescan may end at once.
-#[derive(Default)]
-pub struct WaitingCalls(Mutex<State>);
-
-#[derive(Default)]
-struct State {
-    /// By the wallet's name and the rescan's number.
-    calls: HashMap<(String, u64), Waiting>,
-    /// Whether the plugin is stopping, so that no call may wait.
-    closed: bool,
-}
-
-impl WaitingCalls {
+impl Waiting {
     /// Starts the reserved rescan and keeps the call until its end.
-    pub fn start(&self, wallet: String, reservation: Reservation<'_>, reply: Reply, pending: Pending) {
-        let key = (wallet, reservation.number());
-        let begin = pending.begin();
-        let mut state = self.state();
-        if state.closed {
-            drop(state);
-            reply.fail(aborted_by_user());
-            return;
-        }
-        state.calls.insert(key.clone(), Waiting { reply, pending, node: reservation.node });
-        // The host may report the end during this service call, which needs the lock.
-        drop(state);
-        if let Err(error) = reservation.start(begin)
-            && let Some(waiting) = self.take(&key)
+    pub fn start(
+        waits: &Arc<Waits<Self>>,
+        wallet: String,
+        reservation: Reservation<'_>,
+        reply: Reply,
+        pending: Pending,
+    ) {
+        let (token, begin) = (reply.token(), pending.begin());
+        let wanted = Self { wallet, rescan: reservation.number, pending, node: reservation.node };
+        if waits.keep(Waiter { reply, wanted, deadline: None }) {
+            waits.look();
+        } else if let Err(error) = reservation.start(begin)
+            && let Some(waiter) = waits.take(token)
         {
-            waiting.reply.fail(error);
+            waiter.reply.fail(error);
         }
     }
 
     /// Answers the call of a rescan that has ended.
-    pub fn finished(&self, wallet: String, number: u64, mut end: RescanEnd) {
-        if let Some(Waiting { reply, pending, node }) = self.take(&(wallet, number)) {
+    pub fn finished(waits: &Waits<Self>, wallet: &str, rescan: u64, mut end: RescanEnd) {
+        let is_of = |waiting: &Self| waiting.wallet == wallet && waiting.rescan == rescan;
+        let (due, stopped) = waits.take_due(is_of).into_iter().partition(|waiter| is_of(&waiter.wanted));
+        Self::abort(stopped);
+        for Waiter { reply, wanted: Self { pending, node, .. }, .. } in due {
             // The node downloads later blocks only. It has pruned or damaged an earlier one.
             if let (RescanOutcome::Unreadable { block_time }, Some(node)) = (&end.outcome, node)
                 && *block_time >= node.time
@@ -382,31 +370,10 @@ impl WaitingCalls {
         }
     }
 
-    /// Drops the call of a client that has disconnected. Its rescan continues.
-    pub fn forget(&self, token: u64) {
-        let forgotten: Vec<_> = self.state().calls.extract_if(|_, waiting| waiting.reply.token() == token).collect();
-        // Dropping a reply answers it, which needs no lock.
-        drop(forgotten);
-    }
-
-    /// Answers all calls as if a user had aborted their rescans, and lets no later call wait.
-    pub fn close(&self) {
-        let calls = {
-            let mut state = self.state();
-            state.closed = true;
-            std::mem::take(&mut state.calls)
-        };
-        for (_, Waiting { reply, pending, .. }) in calls {
-            reply.send_json(pending.finish(&RescanEnd::of(RescanOutcome::Aborted)));
+    /// Answers calls as if a user had aborted their rescans.
+    pub fn abort(calls: Vec<Waiter<Self>>) {
+        for Waiter { reply, wanted, .. } in calls {
+            reply.send_json(wanted.pending.finish(&RescanEnd::of(RescanOutcome::Aborted)));
         }
-    }
-
-    fn take(&self, key: &(String, u64)) -> Option<Waiting> {
-        self.state().calls.remove(key)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // The state is consistent after each statement, so a poisoned lock is usable.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

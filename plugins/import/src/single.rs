@@ -20,18 +20,7 @@ use crate::{ImportPlugin, Imported};
 
 /// An import without keys and scripts.
 fn empty_import() -> KeysImport {
-    KeysImport {
-        script_pubkeys: Vec::new(),
-        scripts: Vec::new(),
-        private_keys: Vec::new(),
-        public_keys: Vec::new(),
-        origins: Vec::new(),
-        solving_data: true,
-        internal: true,
-        label: String::new(),
-        keypool: false,
-        timestamp: EARLIEST_TIME,
-    }
+    KeysImport { solving_data: true, internal: true, timestamp: EARLIEST_TIME, ..KeysImport::default() }
 }
 
 /// The argument `label`, empty by default.
@@ -206,7 +195,7 @@ fn import_single(call: &Call<'_>, mut keys: KeysImport, not_stored: RpcError) ->
     let mut known = known.into_iter().map(|info| info.is_some_and(|info| info.ownership == Ownership::Spendable));
     let owned: Vec<ScriptBuf> = keys.script_pubkeys.extract_if(.., |_| known.next().unwrap_or(false)).collect();
     let label = keys.label.clone();
-    match call.host.import.import(call.scope, vec![Import::Keys { keys }])?.pop() {
+    match call.host.import.import(call.scope, vec![Import::Keys { parts: vec![keys] }])?.pop() {
         Some(ImportOutcome::Imported { .. }) => {}
         Some(ImportOutcome::PrivateKeysDisabled) => return Err(private_keys_disabled()),
         Some(ImportOutcome::BadDescriptor { reason }) => return Err(refuse_quoting(&reason)),

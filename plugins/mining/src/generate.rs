@@ -281,7 +281,7 @@ fn transaction_argument(host: &Host, text: &str) -> Result<Transaction, RpcError
         });
     };
     let found = host.mempool.transactions(Scope::NONE, vec![txid])?.pop().flatten();
-    let found = found.and_then(|found| transaction_from_bytes(&found.raw));
+    let found = found.and_then(|found| transaction_from_bytes(&found));
     found.ok_or_else(|| RpcError::not_found(format!("Transaction {text} not in mempool.")))
 }
 

@@ -81,14 +81,16 @@ fn push_text(json: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use bitcoin::{Amount, Txid, Weight};
-    use outrigger_sdk::wire::Encoded;
+    use outrigger_sdk::wire::{Blob, Encoded};
 
     use super::*;
 
     fn selected(number: u8, depends: Vec<u32>) -> Selected {
         Selected {
-            raw: vec![number; 3].into(),
+            raw: Arc::new(Blob(vec![number; 3])),
             txid: Txid::from_byte_array([number; 32]),
             wtxid: Wtxid::from_byte_array([number + 1; 32]),
             fee: Amount::from_sat(7),

@@ -1,16 +1,17 @@
 //! `utxoupdatepsbt` and `descriptorprocesspsbt`: a PSBT with the data of descriptors, of the chain and of the mempool.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{Script, Txid};
 use outrigger_kit::descriptor::{Checksum, Descriptor, limits, without_private_keys};
-use outrigger_kit::psbt::{PreviousTransaction, Psbt};
+use outrigger_kit::psbt::{Input, PreviousTransaction, Psbt};
 use outrigger_kit::scan_object;
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::sign::{LocalKeys, Sighash, SignError, SolvingSet, WifKey};
 use outrigger_sdk::standard::{ScriptKind, classify, transaction_from_bytes, transaction_to_bytes};
+use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::{Map, Value, json};
 
@@ -165,47 +166,48 @@ fn process(call: &Call<'_>, psbt: &mut Psbt, data: DescriptorData, options: Sign
     Ok(())
 }
 
+/// Adds their previous transactions to the inputs that lack one. `find` gives transactions by their ids, in that order.
+pub fn add_previous(
+    psbt: &mut Psbt,
+    lacks: impl Fn(&Input) -> bool,
+    find: impl FnOnce(&[Txid]) -> Result<Vec<Option<Blob>>, RpcError>,
+) -> Result<(), RpcError> {
+    let spends = psbt.each_input().filter(|(_, fields)| lacks(fields)).map(|(input, _)| input.previous_output.txid);
+    let txids: Vec<Txid> = spends.collect::<BTreeSet<_>>().into_iter().collect();
+    let decode =
+        |(txid, raw): (&Txid, Option<Blob>)| Some((*txid, PreviousTransaction::new(transaction_from_bytes(&raw?)?)));
+    let found: HashMap<_, _> = txids.iter().zip(find(&txids)?).filter_map(decode).collect();
+    for (input, fields) in psbt.tx.input.iter().zip(&mut psbt.inputs).filter(|(_, fields)| lacks(fields)) {
+        let outpoint = input.previous_output;
+        let transaction = found.get(&outpoint.txid);
+        fields.non_witness_utxo =
+            transaction.filter(|transaction| transaction.output.len() as u64 > u64::from(outpoint.vout)).cloned();
+    }
+    Ok(())
+}
+
+/// Transactions from the mempool, or from the chain if the node has an index.
+fn transactions(call: &Call<'_>, txids: &[Txid]) -> Result<Vec<Option<Blob>>, RpcError> {
+    let mut found: Vec<Option<Blob>> = match call.host.mempool.transactions(call.scope, txids.to_vec()) {
+        Err(error) if error.kind == ErrorKind::NotGranted => vec![None; txids.len()],
+        answer => answer?,
+    };
+    for (txid, raw) in txids.iter().zip(&mut found).filter(|(_, raw)| raw.is_none()) {
+        match call.host.chain.transaction(call.scope, *txid) {
+            Err(error) if error.kind == ErrorKind::Unsupported => break,
+            answer => *raw = answer?.map(|transaction| transaction.raw),
+        }
+    }
+    Ok(found)
+}
+
 /// Adds the previous transactions from the mempool or the chain. If a transaction is missing there, adds its unspent output if it
 /// is a segwit output.
 fn add_spent(call: &Call<'_>, psbt: &mut Psbt, solving: &SolvingSet) -> Result<(), RpcError> {
-    let missing = psbt.each_input().filter(|(_, fields)| fields.non_witness_utxo.is_none());
-    let mut txids: Vec<Txid> = missing.map(|(input, _)| input.previous_output.txid).collect();
-    txids.sort_unstable();
-    txids.dedup();
-    let mut found: HashMap<Txid, PreviousTransaction> = HashMap::new();
-    let in_mempool = match call.host.mempool.transactions(call.scope, txids.clone()) {
-        Err(error) if error.kind == ErrorKind::NotGranted => Vec::new(),
-        answer => answer?,
-    };
-    let mut has_index = true;
-    for (position, txid) in txids.iter().enumerate() {
-        let raw = match in_mempool.get(position) {
-            Some(Some(transaction)) => Some(transaction.raw.clone()),
-            _ if has_index => match call.host.chain.transaction(call.scope, *txid) {
-                Err(error) if error.kind == ErrorKind::Unsupported => {
-                    has_index = false;
-                    None
-                }
-                answer => answer?.map(|transaction| transaction.raw),
-            },
-            _ => None,
-        };
-        if let Some(transaction) = raw.and_then(|raw| transaction_from_bytes(&raw)) {
-            found.insert(*txid, PreviousTransaction::new(transaction));
-        }
-    }
-    let mut missing = Vec::new();
-    for (index, (input, fields)) in psbt.tx.input.iter().zip(&mut psbt.inputs).enumerate() {
-        if fields.non_witness_utxo.is_some() {
-            continue;
-        }
-        let outpoint = input.previous_output;
-        let transaction = found.get(&outpoint.txid);
-        match transaction.filter(|transaction| transaction.output.len() as u64 > u64::from(outpoint.vout)) {
-            Some(transaction) => fields.non_witness_utxo = Some(transaction.clone()),
-            None => missing.push((index, outpoint)),
-        }
-    }
+    let lacks = |fields: &Input| fields.non_witness_utxo.is_none();
+    add_previous(psbt, lacks, |txids| transactions(call, txids))?;
+    let missing = psbt.each_input().enumerate().filter(|(_, (_, fields))| lacks(fields));
+    let missing: Vec<_> = missing.map(|(index, (input, _))| (index, input.previous_output)).collect();
     let outpoints = missing.iter().map(|(_, outpoint)| *outpoint).collect();
     for ((index, _), coin) in missing.iter().zip(call.host.chain.coins(call.scope, outpoints)?) {
         if let (Some(input), Some(coin)) = (psbt.inputs.get_mut(*index), coin)

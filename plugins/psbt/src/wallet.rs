@@ -1,15 +1,13 @@
 //! `walletprocesspsbt`: a PSBT with the data and the signatures of a wallet. [`fill`] also serves the payments of this group.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use bitcoin::key::UntweakedPublicKey;
 use bitcoin::secp256k1::{Parity, Secp256k1, VerifyOnly};
-use bitcoin::{PublicKey, Script, ScriptBuf, TxIn, Txid};
-use outrigger_kit::psbt::{Input, PreviousTransaction, Psbt};
+use bitcoin::{PublicKey, Script, ScriptBuf, TxIn};
+use outrigger_kit::psbt::{Input, Psbt};
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo, SolvingData, WalletInfo};
 use outrigger_sdk::sign::{KeySource, LocalKeys, Sighash, WalletKeys};
-use outrigger_sdk::standard::transaction_from_bytes;
-use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::Value;
 
@@ -17,7 +15,7 @@ use crate::provider::{Providers, SigningProvider};
 use crate::sign::{
     SighashSource, SignOptions, Signing, remove_unnecessary_transactions, sighash_mismatch, sign_inputs, update_outputs,
 };
-use crate::update::processed;
+use crate::update::{add_previous, processed};
 use crate::{PsbtPlugin, check_lock_time, read_psbt};
 
 #[methods(category = "Wallet", private_keys)]
@@ -98,19 +96,7 @@ pub fn fill(
 /// Adds the previous transactions from the wallet.
 fn add_transactions(call: &Call<'_>, psbt: &mut Psbt) -> Result<(), RpcError> {
     let lacks = |input: &Input| !input.is_final() && input.non_witness_utxo.is_none();
-    let spends = psbt.each_input().filter(|(_, fields)| lacks(fields)).map(|(input, _)| input.previous_output.txid);
-    let txids: Vec<Txid> = spends.collect::<BTreeSet<_>>().into_iter().collect();
-    let found = call.host.wallet.raw_transactions(call.scope, txids.clone())?;
-    let decode =
-        |(txid, raw): (Txid, Option<Blob>)| Some((txid, PreviousTransaction::new(transaction_from_bytes(&raw?)?)));
-    let found: HashMap<_, _> = txids.into_iter().zip(found).filter_map(decode).collect();
-    for (input, fields) in psbt.tx.input.iter().zip(&mut psbt.inputs).filter(|(_, fields)| lacks(fields)) {
-        let outpoint = input.previous_output;
-        let transaction = found.get(&outpoint.txid);
-        fields.non_witness_utxo =
-            transaction.filter(|transaction| transaction.output.len() as u64 > u64::from(outpoint.vout)).cloned();
-    }
-    Ok(())
+    add_previous(psbt, lacks, |txids| Ok(call.host.wallet.raw_transactions(call.scope, txids.to_vec())?))
 }
 
 /// The providers of the wallet, and the scripts of the keys that may sign.

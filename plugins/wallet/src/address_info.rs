@@ -6,7 +6,7 @@ use bitcoin::{Network, Script, ScriptBuf};
 use outrigger_kit::spend::known::{public_key, redeem_script, witness_script};
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::wallet::{KeyOrigin, Ownership, ScriptInfo, SolvingData};
-use outrigger_sdk::standard::{ScriptKind, address, classify};
+use outrigger_sdk::standard::{ScriptKind, address, address_json, classify};
 use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::{Map, Value, json};
 
@@ -101,58 +101,26 @@ fn x_only(key: &[u8]) -> Option<&[u8]> {
     key.get(key.len().checked_sub(SCHNORR_PUBLIC_KEY_SIZE)?..)
 }
 
-/// The members for the type of a script, and for its keys and nested scripts if the wallet knows them.
+/// The members for the type of a script with an address, and for its keys and nested scripts if the wallet knows them.
 fn details(script: &Script, solving: &SolvingData, network: Network, depth: u8) -> Map<String, Value> {
-    let mut object = Map::new();
-    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    match classify(script) {
-        ScriptKind::PubKeyHash { hash } => {
-            put("isscript", json!(false));
-            put("iswitness", json!(false));
-            if let Some(key) = public_key(hash, solving) {
-                put("pubkey", json!(encode_hex(key)));
-                put("iscompressed", json!(key.len() == PUBLIC_KEY_SIZE));
-            }
-        }
-        ScriptKind::ScriptHash { hash } => {
-            put("isscript", json!(true));
-            put("iswitness", json!(false));
-            if let Some(script) = redeem_script(hash, solving) {
-                object.extend(inner(script, solving, network, depth));
-            }
-        }
-        ScriptKind::WitnessV0KeyHash { hash } => {
-            object.extend(witness(Some(false), 0, hash));
-            if let Some(key) = public_key(hash, solving) {
-                object.insert("pubkey".into(), json!(encode_hex(key)));
-            }
-        }
-        ScriptKind::WitnessV0ScriptHash { hash } => {
-            object.extend(witness(Some(true), 0, hash));
-            if let Some(script) = witness_script(hash, solving) {
-                object.extend(inner(script, solving, network, depth));
-            }
-        }
-        ScriptKind::Taproot { key } => object.extend(witness(Some(true), 1, key)),
-        // Bitcoin Core omits the version and the program of an anchor.
-        ScriptKind::Anchor => {
-            put("isscript", json!(true));
-            put("iswitness", json!(true));
-        }
-        ScriptKind::WitnessUnknown { version, program } => object.extend(witness(None, version, program)),
-        ScriptKind::NonStandard | ScriptKind::PubKey { .. } | ScriptKind::Multisig { .. } | ScriptKind::NullData => {}
+    let mut object = address_json(script);
+    let kind = classify(script);
+    let nested = match kind {
+        ScriptKind::ScriptHash { hash } => redeem_script(hash, solving),
+        ScriptKind::WitnessV0ScriptHash { hash } => witness_script(hash, solving),
+        _ => None,
+    };
+    if let Some(nested) = nested {
+        object.extend(inner(nested, solving, network, depth));
     }
-    object
-}
-
-fn witness(is_script: Option<bool>, version: u8, program: &[u8]) -> Map<String, Value> {
-    let mut object = Map::new();
-    if let Some(is_script) = is_script {
-        object.insert("isscript".into(), json!(is_script));
+    if let ScriptKind::PubKeyHash { hash } | ScriptKind::WitnessV0KeyHash { hash } = kind
+        && let Some(key) = public_key(hash, solving)
+    {
+        object.insert("pubkey".into(), json!(encode_hex(key)));
+        if let ScriptKind::PubKeyHash { .. } = kind {
+            object.insert("iscompressed".into(), json!(key.len() == PUBLIC_KEY_SIZE));
+        }
     }
-    object.insert("iswitness".into(), json!(true));
-    object.insert("witness_version".into(), json!(version));
-    object.insert("witness_program".into(), json!(encode_hex(program)));
     object
 }
 

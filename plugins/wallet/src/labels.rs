@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use outrigger_sdk::methods::Json;
-use outrigger_sdk::service::wallet::LabelledAddress;
+use outrigger_sdk::service::wallet::LabelledScript;
 use outrigger_sdk::standard::address;
 use outrigger_sdk::{Call, RpcError, RpcErrorCode, methods};
 
@@ -52,7 +52,7 @@ impl WalletPlugin {
         let label = arguments::label(label)?;
         let network = call.network()?;
         let mut addresses = BTreeMap::new();
-        for LabelledAddress { script, sending } in call.host.wallet.labelled(call.scope, label.clone())? {
+        for LabelledScript { script, sending, .. } in call.host.wallet.labelled(call.scope, label.clone())? {
             let text = address::from_script(&script, network);
             let text = text.ok_or_else(|| RpcError::internal("a script without an address has a label"))?;
             addresses.insert(text, if sending { "send" } else { "receive" });

@@ -16,7 +16,7 @@ pub fn read(
     let txids: Vec<Txid> = txids.collect::<HashSet<_>>().into_iter().collect();
     for txids in txids.chunks(BATCH as usize) {
         let batch = call.host.wallet.transactions(call.scope, txids.to_vec())?;
-        for row in batch.view()?.rows {
+        for row in batch.view()?.rows.iter() {
             read(&row.open()?.0);
         }
     }

@@ -33,12 +33,10 @@ service! {
     /// The host and the plugin.
     pub trait HostInfo as HostInfoClient = "host/1" {
         /// The host and the plugin. Only the release can change while the plugin runs.
-        #[since(1)]
         fn about() -> About;
 
         /// Reports the progress of the call with this token for `getrpcinfo` and `outrigger call`: `done` of `total`, in any unit. The host
         /// shows it for `long_running` methods, and ignores a call that has ended.
-        #[since(1)]
         fn progress(token: u64, done: u64, total: u64) -> ();
     }
 }

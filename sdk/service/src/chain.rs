@@ -264,7 +264,6 @@ wire_enum! {
             /// The reason as BIP 22 and bitcoind word it, for example `bad-txnmrklroot`.
             reason: String,
             /// Details for people; may be empty.
-            #[since(1)]
             detail: String,
         } = 6,
         /// The bytes are not a valid encoding of a block.
@@ -304,7 +303,6 @@ wire_struct! {
         /// The number of unspent outputs; none if the node does not report it.
         pub coins: Option<u64>,
         /// Warnings for the operator: the file of the chain is damaged.
-        #[since(1)]
         pub warnings: Vec<String>,
     }
 }
@@ -416,38 +414,30 @@ service! {
         /// The unspent outputs of the best chain after the given one, or from the first, ordered by the bytes of the txid
         /// and then by index. The host may return fewer than the limit to keep the answer small, but at least one if any is
         /// left. Fails with `Unsupported` on a bitcoind.
-        #[since(1)]
         fn coins_after(outpoint: Option<OutPoint>, limit: u32) -> Vec<UnspentOutput>;
         /// The deployments and their state at a block on any branch, in bitcoind's order; none if the block is unknown.
         /// Fails with `Unsupported` on a bitcoind before Bitcoin Core 23. While signals do not count, bitcoind omits the bit, the
         /// period and the threshold; they are 0 then.
-        #[since(1)]
         fn deployments(hash: BlockHash) -> Option<Vec<Deployment>>;
         /// The node's network. It never changes, and the host answers at once even if the node does not respond.
-        #[since(1)]
         fn network() -> Network;
         /// The topics that the host publishes over ZMQ, in sending order; empty in front of a bitcoind.
-        #[since(1)]
         fn publications() -> Vec<Publication>;
         /// Searches the unspent outputs after the given one, or from the first, for scripts, in the order of `coins_after`.
         /// The host may search fewer outputs than the limit to keep the answer small, but at least one if any is left.
         /// Fails with `Unsupported` on a bitcoind.
-        #[since(1)]
         fn find_coins(scripts: Encoded<Vec<ScriptBuf>>, outpoint: Option<OutPoint>, limit: u32) -> CoinSearch;
         /// Waits until the loaded wallets have processed all notifications that the node had sent at the time of the call (bitcoind's
         /// syncwithvalidationinterfacequeue). It does not wait for a wallet that cannot follow the chain.
-        #[since(1)]
         fn wait_for_wallets() -> ();
         /// The height from which the node has all blocks, while a node that started from a snapshot of the unspent outputs
         /// (assumeutxo) downloads and validates the earlier blocks in the background; none for any other node. The node
         /// downloads the missing blocks itself.
-        #[since(1)]
         fn background_validation() -> Option<u32>;
         /// The next steps of a follower at a block: the blocks to disconnect if the block is no longer on the best chain, then
         /// the blocks to connect. Without a block they begin at genesis. The host returns at most the limit and 1,000 blocks, fewer
         /// if they are large, but at least one if any is left. Fails with `NotFound` if the chain has no such block at that
         /// height, and with `Unsupported` if the node has pruned a block or the outputs that it spends.
-        #[since(1)]
         fn steps(after: Option<Cursor>, limit: u32, with_spent: bool) -> Steps;
     }
 }

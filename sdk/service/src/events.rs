@@ -45,10 +45,8 @@ wire_enum! {
             /// How it ended.
             outcome: RescanOutcome,
             /// The height of the last block of the rescan's range; none if the range was empty.
-            #[since(1)]
             last_height: Option<u32>,
             /// Whether the wallet found payments near the end of its derived range, derived more scripts and read the blocks again.
-            #[since(1)]
             widened: bool,
         } = 3,
         /// A wallet was locked or unlocked (`wallet-lock`).
@@ -60,7 +58,6 @@ wire_enum! {
         } = 4,
         /// A wallet has followed a deep reorganisation (`wallet.reorganisation_notice`) that removed its transactions from the chain
         /// (`reorganisation`). Other blocks may confirm some of them again.
-        #[since(1)]
         WalletReorganised {
             /// The wallet's name.
             wallet: String,
@@ -70,7 +67,6 @@ wire_enum! {
             transactions: Vec<Txid>,
         } = 6,
         /// A call that the plugin observes ended (`wrapper = "observe"`). Only observers get it, without a subscription.
-        #[since(1)]
         CallEnded {
             /// The method.
             method: String,
@@ -85,13 +81,11 @@ wire_enum! {
         } = 7,
         /// A timer of the manifest fired (`timers`). Missed times, for example while the machine slept, give a single event. Only the
         /// timer's plugin gets it, without a subscription.
-        #[since(1)]
         Timer {
             /// The timer's name.
             name: String,
         } = 9,
         /// The log of a wallet has new entries (`wallet-log`); `log` of `wallet-read/1` reads them.
-        #[since(1)]
         WalletLogged {
             /// The wallet's name.
             wallet: String,

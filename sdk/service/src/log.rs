@@ -28,7 +28,6 @@ service! {
 
         /// Whether the plugin should log the message of a panic, not only its location. The message may contain a secret, so this is false
         /// for a plugin that may use private keys or wallets, unless the configuration allows it.
-        #[since(1)]
         fn tells_panics() -> bool;
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! The example `mempool` of the SDK shows it in use.
 
-use std::ops::Deref;
 use std::sync::Arc;
 
 use bitcoin::{Amount, OutPoint, SignedAmount, Txid, Weight, Wtxid};
@@ -10,9 +9,7 @@ use outrigger_values::FeeRate;
 
 use super::chain::NextBlock;
 use super::service;
-use crate::wire::{
-    Blob, Encoded, ListView, Reader, Shape, Viewed, Wire, WireError, Writer, wire_enum, wire_struct, wire_view,
-};
+use crate::wire::{Blob, Encoded, wire_enum, wire_struct, wire_view};
 
 wire_struct! {
     /// The mempool as a whole.
@@ -37,13 +34,10 @@ wire_struct! {
         /// Increases with every change of the mempool and every block, so that a poller detects changes.
         pub sequence: u64,
         /// The number of transactions added and removed for any reason: `mempool_sequence` of getrawmempool.
-        #[since(1)]
         pub moves: u64,
         /// The number of transactions for which `unbroadcast` is true.
-        #[since(1)]
         pub unbroadcast: u64,
         /// The limits of a cluster; none for a node that limits ancestors and descendants instead (before Bitcoin Core 31).
-        #[since(1)]
         pub clusters: Option<ClusterLimits>,
     }
 }
@@ -97,43 +91,9 @@ wire_struct! {
         pub spent_by: Vec<Txid>,
         /// Whether it or an ancestor signals replaceability (BIP 125).
         pub replaceable: bool,
-    }
-}
-
-/// A byte string in a message. Clones share the bytes.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SharedBlob(pub Arc<[u8]>);
-
-impl Deref for SharedBlob {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl From<Vec<u8>> for SharedBlob {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self(bytes.into())
-    }
-}
-
-impl Wire for SharedBlob {
-    const SHAPE: &'static Shape = Blob::SHAPE;
-
-    fn put(&self, out: &mut Writer) {
-        out.put_byte_string(self);
-    }
-
-    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self(reader.byte_string()?.into()))
-    }
-}
-
-impl Viewed for SharedBlob {
-    type View<'a> = &'a [u8];
-    fn view<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], WireError> {
-        reader.byte_string()
+        /// Whether `submit` added it to the mempool and no peer is known to have it. False for a transaction that returned from a
+        /// disconnected block.
+        pub unbroadcast: bool,
     }
 }
 
@@ -142,7 +102,7 @@ wire_view! { SelectedView of
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct Selected {
         /// Its serialisation, with witness.
-        pub raw: SharedBlob,
+        pub raw: Arc<Blob>,
         /// Its id.
         pub txid: Txid,
         /// Its id with witness.
@@ -158,43 +118,6 @@ wire_view! { SelectedView of
     }
 }
 
-/// The transactions of a selection. Clones share them.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Selection(Arc<Vec<Selected>>);
-
-impl From<Vec<Selected>> for Selection {
-    fn from(transactions: Vec<Selected>) -> Self {
-        Self(Arc::new(transactions))
-    }
-}
-
-impl Deref for Selection {
-    type Target = [Selected];
-
-    fn deref(&self) -> &[Selected] {
-        &self.0
-    }
-}
-
-impl Wire for Selection {
-    const SHAPE: &'static Shape = Vec::<Selected>::SHAPE;
-
-    fn put(&self, out: &mut Writer) {
-        self.0.put(out);
-    }
-
-    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Wire::get(reader).map(|transactions: Vec<Selected>| transactions.into())
-    }
-}
-
-impl Viewed for Selection {
-    type View<'a> = ListView<'a, Selected>;
-    fn view<'a>(reader: &mut Reader<'a>) -> Result<Self::View<'a>, WireError> {
-        Vec::<Selected>::view(reader)
-    }
-}
-
 wire_view! { CandidateView of
     /// A selection for the next block, and the values for its header.
     #[derive(Clone, PartialEq, Eq, Debug)]
@@ -205,7 +128,7 @@ wire_view! { CandidateView of
         /// The header values and rules for a block with it. `next.tip` is the previous block.
         pub next: NextBlock,
         /// The transactions, parents before their children.
-        pub transactions: Selection,
+        pub transactions: Arc<Vec<Selected>>,
         /// The sum of their fees, in satoshi.
         pub fees: Amount,
         /// The mempool's sequence when the selection was made.
@@ -293,15 +216,6 @@ impl Admission {
     }
 }
 
-wire_struct! {
-    /// A transaction of the mempool, serialised.
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct RawTransaction {
-        /// Its serialisation, with witness.
-        pub raw: Blob,
-    }
-}
-
 wire_enum! {
     /// The outcome for one transaction of a package.
     #[derive(Clone, PartialEq, Eq, Debug)]
@@ -378,8 +292,9 @@ service! {
         fn ids() -> Vec<Txid>;
         /// The entries of these ids, in their order; none for an id that the mempool does not have.
         fn entries(txids: Vec<Txid>) -> Vec<Option<MempoolEntry>>;
-        /// The transactions with these ids, in their order; none for an id that the mempool does not have.
-        fn transactions(txids: Vec<Txid>) -> Vec<Option<RawTransaction>>;
+        /// The serialisations of the transactions with these ids, with witness, in their order; none for an id that the mempool does not
+        /// have.
+        fn transactions(txids: Vec<Txid>) -> Vec<Option<Blob>>;
         /// The transactions of the mempool that spend these outpoints, in their order; none for an outpoint that none spends.
         fn spenders(outpoints: Vec<OutPoint>) -> Vec<Option<Txid>>;
         /// Submits a transaction. `max_feerate` is its maximum feerate in satoshi per 1000 virtual bytes; 0 means no maximum.
@@ -394,26 +309,18 @@ service! {
         fn prioritise(txid: Txid, fee_delta: SignedAmount) -> ();
         /// All fee deltas in effect, by txid. Fails with `Unsupported` on a bitcoind before Bitcoin Core 26.
         fn prioritised() -> Vec<Prioritised>;
-        /// For each id, whether `submit` added the transaction to the mempool and no peer is known to have it. False for a
-        /// transaction that returned from a disconnected block.
-        #[since(1)]
-        fn unbroadcast(txids: Vec<Txid>) -> Vec<bool>;
         /// The feerate at which the node expects a confirmation within this many blocks. A conservative estimate uses a longer
         /// history, so it reacts later to falling fees; the other mode is economical (`estimate_mode`).
-        #[since(1)]
         fn fee_estimate(blocks: u32, conservative: bool) -> FeeEstimate;
         /// Submits a package: parents, then their only child. The mempool first tries each transaction alone, then jointly the ones
         /// that pay too little alone. `max_feerate` is as in `submit` and applies to each. Fails with `Unsupported` on a
         /// bitcoind.
-        #[since(1)]
         fn submit_package(transactions: Vec<Blob>, max_feerate: FeeRate) -> PackageOutcome;
         /// Checks whether the mempool would accept these transactions, without adding them. Each must pay for itself, and only a
         /// single transaction may replace others. Fails with `Unsupported` on a bitcoind.
-        #[since(1)]
         fn try_package(transactions: Vec<Blob>) -> PackageOutcome;
         /// Writes the mempool to its file and returns the path. Fails with `Refused` if it cannot write the file, and with `Unsupported`
         /// on a bitcoind.
-        #[since(1)]
         fn save() -> String;
     }
 }
@@ -439,7 +346,7 @@ mod tests {
             available: vec![("taproot".to_owned(), 2)],
         };
         let selected = Selected {
-            raw: vec![9; 100].into(),
+            raw: Arc::new(Blob(vec![9; 100])),
             txid: Txid::from_byte_array([10; 32]),
             wtxid: Wtxid::from_byte_array([11; 32]),
             fee: Amount::from_sat(12),
@@ -458,7 +365,7 @@ mod tests {
         );
         for (read, written) in view.transactions.iter().zip(candidate.transactions.iter()) {
             assert!(message.bytes().as_ptr_range().contains(&read.raw.as_ptr()), "not copied");
-            assert_eq!((read.raw, read.txid, read.wtxid), (&*written.raw, written.txid, written.wtxid));
+            assert_eq!((read.raw, read.txid, read.wtxid), (&**written.raw, written.txid, written.wtxid));
             assert_eq!((read.fee, read.sigops, read.weight), (written.fee, written.sigops, written.weight));
             assert_eq!(read.depends.iter().collect::<Vec<_>>(), written.depends);
         }

@@ -61,7 +61,6 @@ service! {
     pub trait Metrics as MetricsClient = "metrics/1" {
         /// Records samples. Fails with `Malformed` at the first invalid sample, or the first of another kind than the metric's.
         /// The samples before it are recorded.
-        #[since(1)]
         fn record(samples: Vec<Sample>) -> ();
     }
 }

@@ -82,7 +82,6 @@ service! {
     /// wait for at most 120 seconds.
     pub trait Rpc as RpcClient = "rpc/1" {
         /// The caller of the scope's call. Fails with `Malformed` outside of calls.
-        #[since(1)]
         fn caller() -> CallerInfo;
 
         /// Passes the scope's call to the next plugin of its chain, or after the last one to the host or the node, and returns the answer.
@@ -93,7 +92,6 @@ service! {
         /// method that uses it should not be `inline`; with `Stale` if nobody waits any more; with `Malformed` for invalid parameters
         /// and outside of calls; with `NodeUnavailable` if the node is unreachable; with `Refused` for a result of more than 67,108,864
         /// bytes, or if too many calls wait.
-        #[since(1)]
         fn next(params: Option<Blob>) -> RpcReply;
 
         /// Calls a method. `params` is a JSON array or object of at most 33,553,408 bytes. With `As::Caller` the user's lists of
@@ -102,7 +100,6 @@ service! {
         ///
         /// Fails as `next`; with `NotGranted` for a method that is not granted, or that the node's list (`rpcwhitelist`)
         /// refuses.
-        #[since(1)]
         fn call(method: String, params: Blob, account: As) -> RpcReply;
     }
 }

@@ -220,27 +220,22 @@ service! {
     pub trait Store as StoreClient = "store/1" {
         /// The values of keys, in the order of the keys, from one snapshot. At most 10,000 keys; fails with `Refused` if the values have
         /// more than 16,777,216 bytes.
-        #[since(1)]
         fn get(keys: Vec<Blob>) -> Vec<Option<Blob>>;
 
         /// The first rows of a range, or with `reverse` its last ones, last row first. At most `limit` rows, 10,000 rows, and 16,777,216
         /// bytes of keys and values; `more` says whether the range has others.
-        #[since(1)]
         fn range(range: KeyRange, limit: u32, reverse: bool) -> Encoded<StoreRows>;
 
         /// Changes the store: stores all of the change, or nothing. Commits do not overlap.
         ///
         /// Fails with `Refused` if the store would grow beyond its limit, or for more than 33,554,432 bytes of keys and values; with
         /// `Stale` once a newer instance of the plugin has committed.
-        #[since(1)]
         fn commit(change: StoreChange) -> ();
 
         /// The version of the store's content, as the plugin set it; 0 for a new store.
-        #[since(1)]
         fn version() -> u32;
 
         /// The size of the store and its limit.
-        #[since(1)]
         fn usage() -> StoreUsage;
     }
 }

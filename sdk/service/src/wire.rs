@@ -14,6 +14,8 @@ mod shape;
 mod values;
 mod view;
 
+use std::sync::Arc;
+
 use zeroize::Zeroize;
 
 use outrigger_abi::OwnedBytes;
@@ -22,7 +24,7 @@ pub use declare::{wire_enum, wire_struct};
 pub use frame::{Encoded, Framed, FramedView};
 pub use outrigger_values::{Blob, Secret};
 pub use shape::{Docs, EnumShape, FieldShape, FunctionShape, ServiceShape, Shape, StructShape, VariantShape};
-pub use view::{ListIter, ListView, Viewed};
+pub use view::{ListView, Viewed};
 pub(crate) use view::{view_by_value, wire_view};
 
 /// Why a message could not be read.
@@ -264,6 +266,18 @@ impl Wire for Blob {
     }
     fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         Ok(Self(reader.byte_string()?.to_vec()))
+    }
+}
+
+/// Clones share the value.
+impl<T: Wire> Wire for Arc<T> {
+    const SECRET: bool = T::SECRET;
+    const SHAPE: &'static Shape = T::SHAPE;
+    fn put(&self, out: &mut Writer) {
+        T::put(self, out);
+    }
+    fn get(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        T::get(reader).map(Self::new)
     }
 }
 

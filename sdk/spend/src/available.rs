@@ -330,7 +330,7 @@ fn known_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<Known
     let txids: BTreeSet<Txid> = outpoints.iter().map(|outpoint| outpoint.txid).collect();
     let batch = services.host.wallet.transactions(services.scope, txids.into_iter().collect())?;
     let mut known = HashMap::new();
-    for row in batch.view().map_err(ServiceError::from)?.rows {
+    for row in batch.view().map_err(ServiceError::from)?.rows.iter() {
         let (transaction, _) = row.open()?;
         let mut outputs = Vec::new();
         for output in transaction.outputs.iter() {
@@ -355,7 +355,7 @@ pub fn other_outputs(services: Services<'_>, outpoints: &[OutPoint]) -> Result<H
     let txids: Vec<Txid> = missing.iter().map(|outpoint| outpoint.txid).collect();
     let transactions = services.host.mempool.transactions(services.scope, txids)?;
     for (outpoint, transaction) in missing.into_iter().zip(transactions) {
-        let transaction = transaction.and_then(|raw| consensus::deserialize::<bitcoin::Transaction>(&raw.raw).ok());
+        let transaction = transaction.and_then(|raw| consensus::deserialize::<bitcoin::Transaction>(&raw).ok());
         let output = transaction.and_then(|transaction| {
             transaction.output.into_iter().nth(usize::try_from(outpoint.vout).unwrap_or(usize::MAX))
         });

@@ -32,10 +32,7 @@ pub fn pages(services: Services<'_>, in_mempool: bool, first: u32) -> impl Itera
     let (mut next, mut limit) = (Some(None), first);
     std::iter::from_fn(move || {
         let (wallet, limit) = (&services.host.wallet, std::mem::replace(&mut limit, BATCH));
-        let batch = match next.take()? {
-            after if in_mempool => wallet.mempool_coins(services.scope, after, limit),
-            after => wallet.coins(services.scope, after, limit),
-        };
+        let batch = wallet.coins(services.scope, in_mempool, next.take()?, limit);
         Some(batch.map(|batch| {
             next = batch.next.map(Some);
             batch.coins
@@ -114,7 +111,7 @@ pub fn spent(services: Services<'_>, coins: &[OutPoint]) -> Result<HashSet<OutPo
     let txids: HashSet<Txid> = spenders.iter().flatten().copied().collect();
     let batch = services.host.wallet.transactions(services.scope, txids.into_iter().collect())?;
     let mut counting = HashSet::new();
-    for row in batch.view().map_err(ServiceError::from)?.rows {
+    for row in batch.view().map_err(ServiceError::from)?.rows.iter() {
         let (transaction, unsettled) = row.open()?;
         let counts = matches!(transaction.state, TxState::Confirmed { .. } | TxState::InMempool | TxState::Inactive);
         if counts && unsettled.mempool_conflicts.iter().next().is_none() {
@@ -134,7 +131,7 @@ pub fn replacements(services: Services<'_>, coins: &[WalletCoin]) -> Result<Hash
     }
     let batch = services.host.wallet.transactions(services.scope, txids.into_iter().collect())?;
     let mut found = HashSet::new();
-    for row in batch.view().map_err(ServiceError::from)?.rows {
+    for row in batch.view().map_err(ServiceError::from)?.rows.iter() {
         let (transaction, _) = row.open()?;
         if transaction.metadata.iter().any(|(key, _)| REPLACEMENT.contains(&key)) {
             found.insert(transaction.txid);

@@ -305,6 +305,7 @@ fn entry(
         depends: depends.iter().copied().map(txid).collect(),
         spent_by: spent_by.iter().copied().map(txid).collect(),
         replaceable: true,
+        unbroadcast: false,
     }
 }
 

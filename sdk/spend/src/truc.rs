@@ -96,7 +96,7 @@ fn versions(services: Services<'_>, txids: Vec<Txid>) -> Result<HashMap<Txid, Ve
     let others: Vec<Txid> = txids.into_iter().filter(|txid| !found.contains_key(txid)).collect();
     if !others.is_empty() {
         let raw = services.host.mempool.transactions(services.scope, others.clone())?;
-        found.extend(others.iter().zip(&raw).filter_map(|(txid, raw)| Some((*txid, version(&raw.as_ref()?.raw)?))));
+        found.extend(others.iter().zip(&raw).filter_map(|(txid, raw)| Some((*txid, version(raw.as_ref()?)?))));
     }
     Ok(found)
 }

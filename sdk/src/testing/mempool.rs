@@ -8,8 +8,7 @@ use bitcoin::{Amount, BlockHash, OutPoint, SignedAmount, Transaction, Txid, cons
 use super::chain::StubChain;
 use super::lock;
 use outrigger_service::mempool::{
-    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageMember, PackageOutcome, Prioritised,
-    RawTransaction, Selected, Selection,
+    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageMember, PackageOutcome, Prioritised, Selected,
 };
 use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{Chain, Mempool, Result, Scope};
@@ -138,9 +137,9 @@ fn outcome(admissions: Vec<Admission>) -> PackageOutcome {
 }
 
 impl State {
-    fn selection(&self) -> Selection {
+    fn selection(&self) -> Arc<Vec<Selected>> {
         let select = |(transaction, fee): &(Transaction, Amount)| Selected {
-            raw: consensus::serialize(transaction).into(),
+            raw: Arc::new(Blob(consensus::serialize(transaction))),
             txid: transaction.compute_txid(),
             wtxid: transaction.compute_wtxid(),
             fee: *fee,
@@ -198,6 +197,8 @@ impl State {
             depends,
             spent_by,
             replaceable: self.is_replaceable(transaction),
+            // All entries count as submitted here.
+            unbroadcast: true,
         })
     }
 }
@@ -216,7 +217,6 @@ impl Mempool for StubMempool {
             incremental_feerate: FEERATE,
             sequence: state.sequence,
             moves: state.moves,
-            // All entries count as submitted here.
             unbroadcast: state.entries.len() as u64,
             clusters: None,
         })
@@ -231,11 +231,11 @@ impl Mempool for StubMempool {
         Ok(txids.into_iter().map(|txid| state.entry(txid)).collect())
     }
 
-    fn transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<RawTransaction>>> {
+    fn transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<Blob>>> {
         let state = lock(&self.state);
         let raw = |txid| {
             let (transaction, _) = state.entries.get(state.position(txid)?)?;
-            Some(RawTransaction { raw: consensus::serialize(transaction).into() })
+            Some(consensus::serialize(transaction).into())
         };
         Ok(txids.into_iter().map(raw).collect())
     }
@@ -292,11 +292,6 @@ impl Mempool for StubMempool {
             Prioritised { txid: *txid, fee_delta: *delta, modified_fee }
         };
         Ok(state.deltas.iter().map(describe).collect())
-    }
-
-    fn unbroadcast(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<bool>> {
-        let state = lock(&self.state);
-        Ok(txids.into_iter().map(|txid| state.position(txid).is_some()).collect())
     }
 
     fn submit_package(&self, scope: Scope, transactions: Vec<Blob>, max_feerate: FeeRate) -> Result<PackageOutcome> {

@@ -67,6 +67,7 @@ pub use wallet_state::WalletState;
 use crate::manifest::Manifest;
 use crate::options::PluginOptions;
 use crate::plugin::{Call, Plugin, Reply, ReplySink};
+use outrigger_abi::{FAILED, OwnedBytes, PASS_ON};
 use outrigger_service::events::Event;
 use outrigger_service::log::Level;
 use outrigger_service::{Events, Host, Log, Result as ServiceResult, Scope};
@@ -235,21 +236,16 @@ impl<P: Plugin> TestPlugin<P> {
 
 #[derive(Default)]
 struct Answers {
-    given: Mutex<HashMap<u64, Result<Vec<u8>, RpcError>>>,
+    /// The codes and the bodies of the answers.
+    given: Mutex<HashMap<u64, (i32, Vec<u8>)>>,
     cancelled: Mutex<HashSet<u64>>,
     /// How often the plugin still learns that an answer is wanted, over all calls; `None` without a limit.
     patience: Mutex<Option<u64>>,
-    passed: Mutex<HashMap<u64, Option<Vec<u8>>>>,
 }
 
 impl ReplySink for Answers {
-    fn reply(&self, token: u64, outcome: Result<Vec<u8>, RpcError>) -> bool {
-        let is_open = !lock(&self.cancelled).contains(&token) && !lock(&self.passed).contains_key(&token);
-        is_open && lock(&self.given).insert(token, outcome).is_none()
-    }
-
-    fn pass(&self, token: u64, params: Option<Vec<u8>>) -> bool {
-        self.wanted(token) && lock(&self.passed).insert(token, params).is_none()
+    fn reply(&self, token: u64, code: i32, body: OwnedBytes) -> bool {
+        !lock(&self.cancelled).contains(&token) && lock(&self.given).insert(token, (code, body.to_vec())).is_none()
     }
 
     fn wanted(&self, token: u64) -> bool {
@@ -259,9 +255,7 @@ impl ReplySink for Answers {
                 None => return false,
             }
         }
-        !lock(&self.cancelled).contains(&token)
-            && !lock(&self.given).contains_key(&token)
-            && !lock(&self.passed).contains_key(&token)
+        !lock(&self.cancelled).contains(&token) && !lock(&self.given).contains_key(&token)
     }
 }
 
@@ -279,14 +273,20 @@ impl PendingCall {
 
     /// The parameters with which the plugin passed the call on; `None` if it has not. An inner `None` means the client's parameters.
     pub fn passed_on(&self) -> Option<Option<Value>> {
-        let passed = lock(&self.answers.passed).get(&self.token).cloned()?;
-        Some(passed.map(|params| serde_json::from_slice(&params).unwrap_or_default()))
+        let (_, params) = lock(&self.answers.given).get(&self.token).filter(|(code, _)| *code == PASS_ON).cloned()?;
+        Some((!params.is_empty()).then(|| serde_json::from_slice(&params).unwrap_or_default()))
     }
 
     /// The answer as the bytes that a client would get, if it was given.
     pub fn json(&self) -> Option<Result<String, RpcError>> {
-        let answer = lock(&self.answers.given).get(&self.token).cloned()?;
-        Some(answer.map(|json| String::from_utf8_lossy(&json).into_owned()))
+        let (code, body) = lock(&self.answers.given).get(&self.token).cloned()?;
+        let text = String::from_utf8_lossy(&body).into_owned();
+        match code {
+            0 => Some(Ok(text)),
+            PASS_ON => None,
+            FAILED => Some(Err(RpcError::internal(text))),
+            code => Some(Err(RpcError::new(RpcErrorCode(code), text))),
+        }
     }
 
     /// The answer, if it was given.

@@ -13,8 +13,8 @@ use super::{StubMempool, lock};
 use outrigger_service::mempool::Admission;
 use outrigger_service::wallet::{
     AddressType, Balances, BalancesQuery, CoinBatch, CreateOptions, DescriptorImport, DescriptorInfo, HdKey,
-    HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledAddress, LabelledScript, Ownership,
-    Received, ReceivedQuery, Replaceable, ScriptInfo, SpendSettings, TxState, WalletInfo, WalletLog,
+    HistoryBatch, HistoryQuery, Import, ImportOutcome, LabelBatch, LabelledScript, Received, ReceivedQuery,
+    Replaceable, ScriptInfo, SpendSettings, TxState, WalletInfo, WalletLog,
 };
 use outrigger_service::wire::{Blob, Encoded, Secret};
 use outrigger_service::{
@@ -109,14 +109,9 @@ impl WalletRead for StubWallet {
         self.with(|state| numbers.iter().map(|number| state.descriptor_texts.get(number).cloned()).collect())
     }
 
-    fn coins(&self, _: Scope, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {
-        let (coins, next) = batch(self.with(|state| state.coins.clone())?, after.as_ref(), limit)?;
-        Ok(CoinBatch { coins, next })
-    }
-
-    fn mempool_coins(&self, _: Scope, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {
+    fn coins(&self, _: Scope, in_mempool: bool, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {
         let mut coins = self.with(|state| state.coins.clone())?;
-        coins.retain(|coin| coin.state == TxState::InMempool);
+        coins.retain(|coin| !in_mempool || coin.state == TxState::InMempool);
         let (coins, next) = batch(coins, after.as_ref(), limit)?;
         Ok(CoinBatch { coins, next })
     }
@@ -131,31 +126,20 @@ impl WalletRead for StubWallet {
     }
 
     fn labels(&self, _: Scope, after: Option<Blob>, limit: u32) -> Result<LabelBatch> {
-        let entry = |(script, info): (&ScriptBuf, &ScriptInfo)| {
-            let (script, ownership) = (script.clone(), info.ownership);
-            info.label.clone().map(|label| LabelledScript { script, label, ownership })
-        };
-        let all = self.with(|state| state.scripts.iter().filter_map(entry).collect())?;
-        let (entries, next) = batch(all, after.as_ref(), limit.min(MAX_BATCH))?;
-        let others = |entry: &&LabelledScript| entry.ownership == Ownership::None;
-        let sending = entries.iter().filter(others).map(|entry| entry.script.clone()).collect();
-        Ok(LabelBatch { entries, next, sending })
+        let (entries, next) = batch(self.with(WalletState::book)?, after.as_ref(), limit.min(MAX_BATCH))?;
+        Ok(LabelBatch { entries, next })
     }
 
     fn label_names(&self, _: Scope, sending: Option<bool>) -> Result<Vec<String>> {
-        let wanted = |info: &&ScriptInfo| sending.is_none_or(|sending| sending == (info.ownership == Ownership::None));
-        let names = |state: &mut WalletState| {
-            state.scripts.values().filter(wanted).filter_map(|info| info.label.clone()).collect::<BTreeSet<_>>()
-        };
-        Ok(self.with(names)?.into_iter().collect())
+        let wanted = |entry: &LabelledScript| sending.is_none_or(|sending| sending == entry.sending);
+        let names = self.with(WalletState::book)?.into_iter().filter(wanted).map(|entry| entry.label);
+        Ok(names.collect::<BTreeSet<_>>().into_iter().collect())
     }
 
-    fn labelled(&self, _: Scope, label: String) -> Result<Vec<LabelledAddress>> {
-        let address = |(script, info): (&ScriptBuf, &ScriptInfo)| {
-            let sending = info.ownership == Ownership::None;
-            info.label.as_ref().filter(|of| **of == label).map(|_| LabelledAddress { script: script.clone(), sending })
-        };
-        self.with(|state| state.scripts.iter().filter_map(address).collect())
+    fn labelled(&self, _: Scope, label: String) -> Result<Vec<LabelledScript>> {
+        let mut entries = self.with(WalletState::book)?;
+        entries.retain(|entry| entry.label == label);
+        Ok(entries)
     }
 
     fn spenders(&self, _: Scope, outpoints: Vec<OutPoint>) -> Result<Vec<Vec<Txid>>> {

@@ -8,8 +8,8 @@ use secp256k1::SecretKey;
 
 use super::rows::KnownTransaction;
 use outrigger_service::wallet::{
-    AddressSource, AddressType, Balances, DescriptorInfo, HdKey, Import, ImportOutcome, LogEntry, Received, ScriptInfo,
-    SpendSettings, Synced, WalletCoin, WalletInfo, WalletTransaction,
+    AddressSource, AddressType, Balances, DescriptorInfo, HdKey, Import, ImportOutcome, LabelledScript, LogEntry,
+    Ownership, Received, ScriptInfo, SpendSettings, Synced, WalletCoin, WalletInfo, WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Secret};
 
@@ -132,6 +132,15 @@ impl WalletState {
 
     pub(super) fn transaction_mut(&mut self, txid: Txid) -> Option<&mut WalletTransaction> {
         self.transactions.iter_mut().map(|known| &mut known.transaction).find(|transaction| transaction.txid == txid)
+    }
+
+    /// The address book.
+    pub(super) fn book(&mut self) -> Vec<LabelledScript> {
+        let entry = |(script, info): (&ScriptBuf, &ScriptInfo)| {
+            let (label, ownership) = (info.label.clone()?, info.ownership);
+            Some(LabelledScript { script: script.clone(), label, ownership, sending: ownership == Ownership::None })
+        };
+        self.scripts.iter().filter_map(entry).collect()
     }
 
     pub(super) fn lock_now(&mut self) {

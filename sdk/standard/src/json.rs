@@ -7,9 +7,32 @@ use serde_json::{Map, Value, json};
 use super::address::from_script;
 use super::asm::{asm, asm_sighash};
 use super::descriptor;
-use super::kind::classify;
+use super::kind::{ScriptKind, classify};
 use outrigger_values::params::encode_hex;
 use outrigger_values::{Coin, amount};
+
+/// What an address shows of its script: `isscript`, `iswitness`, `witness_version` and `witness_program`.
+pub fn address_json(script: &Script) -> Map<String, Value> {
+    let (is_script, program): (Option<bool>, Option<(u8, &[u8])>) = match classify(script) {
+        ScriptKind::ScriptHash { .. } | ScriptKind::Anchor => (Some(true), None),
+        ScriptKind::WitnessV0KeyHash { hash } => (Some(false), Some((0, hash))),
+        ScriptKind::WitnessV0ScriptHash { hash } => (Some(true), Some((0, hash))),
+        ScriptKind::Taproot { key } => (Some(true), Some((1, key))),
+        ScriptKind::WitnessUnknown { version, program } => (None, Some((version, program))),
+        _ => (Some(false), None),
+    };
+    let mut object = Map::new();
+    if let Some(is_script) = is_script {
+        object.insert("isscript".into(), json!(is_script));
+    }
+    object.insert("iswitness".into(), json!(script.is_witness_program()));
+    // bitcoind shows no version and no program for an anchor.
+    if let Some((version, program)) = program {
+        object.insert("witness_version".into(), json!(version));
+        object.insert("witness_program".into(), json!(encode_hex(program)));
+    }
+    object
+}
 
 /// The spent outputs of a decoded transaction.
 #[derive(Clone, Copy)]

@@ -2,6 +2,7 @@
 
 use bitcoin::consensus::Encodable;
 use bitcoin::{OutPoint, ScriptBuf, TxOut};
+use serde::de::{Deserialize, Deserializer, Error};
 
 /// A byte string.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -36,6 +37,13 @@ impl Secret {
     }
 }
 
+/// The error does not show the value.
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::new).map_err(|_| D::Error::custom("expected a text"))
+    }
+}
+
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secret(..)")
@@ -43,13 +51,14 @@ impl std::fmt::Debug for Secret {
 }
 
 /// The type of an address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum AddressType {
     /// P2PKH.
     Legacy,
     /// P2WPKH in P2SH.
     P2shSegwit,
     /// P2WPKH.
+    #[default]
     Bech32,
     /// P2TR.
     Bech32m,

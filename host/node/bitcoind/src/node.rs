@@ -13,7 +13,7 @@ use bitcoin::{BlockHash, Network, OutPoint, SignedAmount, Transaction, Txid, Wei
 use outrigger_node::{Abilities, ChainIdentity, Gap, Link, Node, NodeError, Observer, Result, SearchReads, Snapshot};
 use outrigger_service::chain::{BlockRef, Deployment, NextBlock, Tip, Verdict};
 use outrigger_service::mempool::{
-    Admission, Candidate, ClusterLimits, FeeEstimate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction,
+    Admission, Candidate, ClusterLimits, FeeEstimate, MempoolEntry, MempoolInfo, Prioritised,
 };
 use outrigger_service::wire::Blob;
 use outrigger_upstream::{Upstream, UpstreamError};
@@ -332,11 +332,11 @@ impl Node for BitcoindNode {
         txids.iter().zip(answers).map(entry).collect()
     }
 
-    fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>> {
+    fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<Blob>>> {
         // With a transaction index the node also returns confirmed transactions.
         let present: Vec<Txid> = txids.iter().copied().filter(|txid| self.follower.mempool.has(txid)).collect();
         let fetched: HashMap<Txid, Transaction> = blocks::transactions(self.rpc(), &present)?.into_iter().collect();
-        let raw = |transaction| RawTransaction { raw: Blob(serialize(transaction)) };
+        let raw = |transaction| Blob(serialize(transaction));
         Ok(txids.iter().map(|txid| fetched.get(txid).map(raw)).collect())
     }
 
@@ -353,11 +353,6 @@ impl Node for BitcoindNode {
         let asked: Vec<_> = outpoints.iter().map(outpoint).collect();
         let answers: Vec<SpenderAnswer> = self.rpc().ask("gettxspendingprevout", &json!([asked]))?;
         Ok(answers.into_iter().map(|answer| answer.spendingtxid).collect())
-    }
-
-    fn mempool_unbroadcast(&self, txids: &[Txid]) -> Result<Vec<bool>> {
-        let answers = signals::entries(self.rpc(), txids)?;
-        Ok(answers.into_iter().map(|answer| answer.is_ok_and(|entry| entry.unbroadcast)).collect())
     }
 
     fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
@@ -439,6 +434,7 @@ fn entry_of(txid: Txid, answer: EntryAnswer, replaceable: bool) -> MempoolEntry 
         depends: answer.depends,
         spent_by: answer.spentby,
         replaceable: answer.replaceable.unwrap_or(replaceable),
+        unbroadcast: answer.unbroadcast,
     }
 }
 

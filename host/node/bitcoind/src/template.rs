@@ -1,9 +1,12 @@
 //! The node's template of the next block, for mining plugins.
 
+use std::sync::Arc;
+
 use bitcoin::{Amount, BlockHash, Network, SignedAmount, Txid, Weight, Wtxid};
 use outrigger_node::{NodeError, Result};
 use outrigger_service::chain::{Deployment, DeploymentRule, DeploymentStage, NextBlock, SignalledDeployment, Tip};
 use outrigger_service::mempool::{Candidate, Prioritised, Selected};
+use outrigger_values::Blob;
 use outrigger_values::amount::Saturating;
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -109,7 +112,7 @@ impl Selections {
         }
         let (next, fees) = (template.next(tip)?, template.fees());
         let selected = |one: TemplateTransaction| Selected {
-            raw: one.data.0.into(),
+            raw: Arc::new(Blob(one.data.0)),
             txid: one.txid,
             wtxid: one.hash,
             fee: Amount::from_sat(one.fee),
@@ -297,7 +300,10 @@ mod tests {
             (&first.next.rules[1], &first.next.available),
             (&"!segwit".to_owned(), &vec![("testdummy".to_owned(), 28)])
         );
-        assert_eq!((&*first.transactions[0].raw, first.transactions[0].weight), (&[0, 0xff][..], Weight::from_wu(400)));
+        assert_eq!(
+            (&**first.transactions[0].raw, first.transactions[0].weight),
+            (&[0, 0xff][..], Weight::from_wu(400))
+        );
         assert_eq!(ask(1, "a", 4, Some(1)), None);
         // The node made no new template, so the sequence stays.
         assert_eq!(ask(1, "a", 4, None).map(|again| (again.version, again.sequence)), Some((1, 3)));

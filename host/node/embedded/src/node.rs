@@ -8,7 +8,7 @@ use outrigger_node::interest::concerning;
 use outrigger_node::{Node, NodeError, Observer, Result, Snapshot};
 use outrigger_service::chain::{Deployment, NextBlock, Tip, Verdict};
 use outrigger_service::mempool::{
-    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised, RawTransaction,
+    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, PackageOutcome, Prioritised,
 };
 use outrigger_service::wire::Blob;
 use outrigger_values::FeeRate;
@@ -99,7 +99,7 @@ impl Node for EmbeddedNode {
         Ok(self.pool.read().entries(txids))
     }
 
-    fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>> {
+    fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<Blob>>> {
         Ok(self.pool.read().transactions(txids))
     }
 
@@ -111,10 +111,6 @@ impl Node for EmbeddedNode {
 
     fn mempool_spenders(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>> {
         Ok(self.pool.read().spenders(outpoints))
-    }
-
-    fn mempool_unbroadcast(&self, txids: &[Txid]) -> Result<Vec<bool>> {
-        Ok(self.pool.read().unbroadcast(txids))
     }
 
     fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {

@@ -124,7 +124,7 @@ impl ScriptedNode {
     pub fn pool(&self) -> Vec<Transaction> {
         let ids = self.mempool.ids(Scope::NONE).unwrap_or_default();
         let raw = self.mempool.transactions(Scope::NONE, ids).unwrap_or_default();
-        raw.into_iter().flatten().filter_map(|raw| deserialize(&raw.raw).ok()).collect()
+        raw.into_iter().flatten().filter_map(|raw| deserialize(&raw).ok()).collect()
     }
 
     /// A block on any branch.

@@ -13,9 +13,7 @@ use outrigger_service::chain::{
     BlockInfo, BlockRef, ChainInfo, ChainTip, Coin, ConfirmedTransaction, Deployment, NextBlock, SpentOutputs, Tip,
     Verdict,
 };
-use outrigger_service::mempool::{
-    Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, Prioritised, RawTransaction,
-};
+use outrigger_service::mempool::{Admission, Candidate, FeeEstimate, MempoolEntry, MempoolInfo, Prioritised};
 use outrigger_service::wire::Blob;
 use outrigger_service::{Chain, ErrorKind, Mempool, Scope, ServiceError};
 
@@ -136,7 +134,7 @@ impl Node for ScriptedNode {
         self.mempool(|mempool| mempool.entries(Scope::NONE, txids.to_vec()))
     }
 
-    fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<RawTransaction>>> {
+    fn mempool_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<Blob>>> {
         self.mempool(|mempool| mempool.transactions(Scope::NONE, txids.to_vec()))
     }
 
@@ -148,10 +146,6 @@ impl Node for ScriptedNode {
 
     fn mempool_spenders(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Txid>>> {
         self.mempool(|mempool| mempool.spenders(Scope::NONE, outpoints.to_vec()))
-    }
-
-    fn mempool_unbroadcast(&self, txids: &[Txid]) -> Result<Vec<bool>> {
-        self.mempool(|mempool| mempool.unbroadcast(Scope::NONE, txids.to_vec()))
     }
 
     fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {

@@ -190,11 +190,11 @@ fn the_parts_of_a_request_are_stored_together_or_not_at_all() {
 
     let of = |number: u8, wif: Vec<Secret>| {
         let import = keys(|keys| (keys.script_pubkeys, keys.private_keys) = (vec![p2wpkh(number)], wif));
-        let Import::Keys { keys } = import else { panic!("keys") };
-        keys
+        let Import::Keys { parts } = import else { panic!("keys") };
+        parts
     };
-    harness.import_one(Import::Keys { keys: of(2, vec![wif(2)]) });
-    let parts = Import::Parts { parts: vec![of(1, vec![]), of(2, vec![])] };
+    harness.import_one(Import::Keys { parts: of(2, vec![wif(2)]) });
+    let parts = Import::Keys { parts: [of(1, vec![]), of(2, vec![])].concat() };
     let known = harness.script(&p2wpkh(1)).is_some();
     assert_eq!(harness.import_one(parts), ImportOutcome::AlreadyOwned { script: p2wpkh(2) });
     assert!(!known && harness.script(&p2wpkh(1)).is_none());

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use bitcoin::ScriptBuf;
 use outrigger_service::Result as ServiceResult;
-use outrigger_service::wallet::{LabelBatch, LabelledAddress, LabelledScript, Ownership};
+use outrigger_service::wallet::{LabelBatch, LabelledScript, Ownership};
 use outrigger_service::wire::Blob;
 
 use super::{MAX_BATCH, WalletView, page};
@@ -28,19 +28,18 @@ impl WalletView {
         let (t, txn) = (self.t(), &*self.txn);
         let (rows, more) = page(t.labels, txn, after.as_deref(), limit.clamp(1, MAX_BATCH) as usize)?;
         let next = more.then(|| rows.last().map(|(key, _)| Blob(key.clone()))).flatten();
-        let (mut entries, mut sending) = (Vec::with_capacity(rows.len()), Vec::new());
+        let mut entries = Vec::with_capacity(rows.len());
         for (key, label) in rows {
             let label = String::from_utf8_lossy(&label).into_owned();
             let row: Option<ScriptRow> = get(t.scripts, txn, &key)?;
             let ownership = row.as_ref().map_or(Ownership::None, ScriptRow::ownership);
             let entered = t.address_book.get(txn, &key)?.map(|script| ScriptBuf::from_bytes(script.to_vec()));
             // An address that was labelled as foreign and imported later is ours.
-            let watched = t.imported_watch.get(txn, &key)?.is_some();
-            sending.extend(entered.clone().filter(|_| !watched));
+            let sending = entered.is_some() && t.imported_watch.get(txn, &key)?.is_none();
             let script = row.map(|row| row.script).or(entered);
-            entries.extend(script.map(|script| LabelledScript { script, label, ownership }));
+            entries.extend(script.map(|script| LabelledScript { script, label, ownership, sending }));
         }
-        Ok(LabelBatch { entries, next, sending })
+        Ok(LabelBatch { entries, next })
     }
 
     /// The labels in use, sorted. `sending` limits them to foreign addresses (true) or to the others (false).
@@ -57,10 +56,13 @@ impl WalletView {
         Ok(names.into_iter().map(str::to_owned).collect())
     }
 
-    pub fn labelled(&self, label: &str) -> ServiceResult<Vec<LabelledAddress>> {
+    pub fn labelled(&self, label: &str) -> ServiceResult<Vec<LabelledScript>> {
         let found = self.all_labels()?.iter().filter(|(_, entry)| &*entry.label == label);
         let address = |(script, entry): (&ScriptBuf, &Entry)| {
-            Ok(LabelledAddress { script: script.clone(), sending: self.is_sending(script, entry)? })
+            let row: Option<ScriptRow> = get(self.t().scripts, &self.txn, &script_key(script))?;
+            let ownership = row.as_ref().map_or(Ownership::None, ScriptRow::ownership);
+            let sending = self.is_sending(script, entry)?;
+            Ok(LabelledScript { script: script.clone(), label: label.to_owned(), ownership, sending })
         };
         Ok(found.map(address).collect::<Result<_>>()?)
     }

@@ -95,11 +95,12 @@ fn labels_are_entries_of_the_address_book() {
     set(foreign(1), "shop").unwrap();
     set(p2wpkh(1), "home").unwrap();
     set(p2wpkh(1), "").unwrap();
-    let entry = |script, label: &str, ownership| LabelledScript { script, label: label.into(), ownership };
-    let mut expected = vec![entry(foreign(1), "shop", Ownership::None), entry(p2wpkh(1), "", Ownership::WatchOnly)];
+    let entry =
+        |script, label: &str, ownership, sending| LabelledScript { script, label: label.into(), ownership, sending };
+    let others = entry(foreign(1), "shop", Ownership::None, true);
+    let mut expected = vec![others, entry(p2wpkh(1), "", Ownership::WatchOnly, false)];
     expected.sort_by(|one, other| one.script.cmp(&other.script));
     same("the address book", tester.labels(), expected);
-    same("others' addresses", tester.sending(), vec![foreign(1)]);
     let info = tester.script(&foreign(1)).expect("an address of another's");
     let told = (info.ownership, info.label.as_deref(), info.change);
     same("what is told of it", told, (Ownership::None, Some("shop"), false));
@@ -113,8 +114,7 @@ fn an_address_that_was_labelled_as_anothers_stays_so_when_it_is_imported() {
     let script = super::imports::at(&text, 1);
     let set = |label: &str| tester.ask(|host, scope| host.book.set_label(scope, script.clone(), label.into()));
     let told = || {
-        let sending = tester.sending();
-        let entry = |entry: LabelledScript| (entry.label, entry.ownership, sending.contains(&entry.script));
+        let entry = |entry: LabelledScript| (entry.label, entry.ownership, entry.sending);
         tester.labels().into_iter().map(entry).collect::<Vec<_>>()
     };
     let entry = |label: &str, ownership, sending| vec![(label.to_owned(), ownership, sending)];

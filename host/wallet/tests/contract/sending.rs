@@ -52,7 +52,7 @@ fn what_is_sent_is_stored_before_the_node_is_asked() {
     let (scope, _call) = scope;
     tester.node().faults.once_submitted(move || {
         let row = services.wallet.transactions(scope, vec![txid]).unwrap().read().unwrap().rows.remove(0).transaction.0;
-        let coins = services.wallet.coins(scope, None, 10).unwrap().coins;
+        let coins = services.wallet.coins(scope, false, None, 10).unwrap().coins;
         found.send((row, coins)).unwrap();
     });
     let answer =

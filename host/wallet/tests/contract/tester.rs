@@ -15,7 +15,7 @@ use outrigger_service::chain::Tip;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{
     CoinBatch, CreateOptions, HistoryBatch, HistoryQuery, HistoryRange, HistoryRow, Import, ImportOutcome, LabelBatch,
-    LabelledAddress, LabelledScript, ScriptInfo, WalletCoin, WalletInfo, WalletTransaction,
+    LabelledScript, ScriptInfo, WalletCoin, WalletInfo, WalletTransaction,
 };
 use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{ErrorKind, Host, Result as ServiceResult, Scope, Signer};
@@ -233,7 +233,7 @@ impl Tester {
     }
 
     pub fn coin_batch(&self, after: Option<Blob>, limit: u32) -> ServiceResult<CoinBatch> {
-        self.ask(|host, scope| host.wallet.coins(scope, after, limit))
+        self.ask(|host, scope| host.wallet.coins(scope, false, after, limit))
     }
 
     pub fn coins(&self) -> Vec<WalletCoin> {
@@ -263,10 +263,8 @@ impl Tester {
 
     /// Compares `label_names` and `labelled` with the whole address book.
     fn check_labels(&self, entries: &[LabelledScript]) {
-        let sending = self.sending();
         for wanted in [None, Some(true), Some(false)] {
-            let of =
-                entries.iter().filter(|entry| wanted.is_none_or(|wanted| sending.contains(&entry.script) == wanted));
+            let of = entries.iter().filter(|entry| wanted.is_none_or(|wanted| entry.sending == wanted));
             let names: BTreeSet<String> = of.map(|entry| entry.label.clone()).collect();
             let told = self.ask(|host, scope| host.wallet.label_names(scope, wanted)).unwrap();
             same(&format!("the labels in use, {wanted:?}"), told, names.into_iter().collect());
@@ -274,26 +272,11 @@ impl Tester {
         for LabelledScript { label, .. } in entries {
             let mut told = self.ask(|host, scope| host.wallet.labelled(scope, label.clone())).unwrap();
             told.sort_by(|one, other| one.script.cmp(&other.script));
-            let address = |entry: &LabelledScript| LabelledAddress {
-                script: entry.script.clone(),
-                sending: sending.contains(&entry.script),
-            };
-            let expected = entries.iter().filter(|entry| entry.label == *label).map(address).collect();
+            let expected = entries.iter().filter(|entry| entry.label == *label).cloned().collect();
             same(&format!("the addresses with the label {label:?}"), told, expected);
         }
         let none = self.ask(|host, scope| host.wallet.labelled(scope, "a label that nothing has".into())).unwrap();
         same("the addresses with a label that nothing has", none, Vec::new());
-    }
-
-    /// The scripts of the address book's `send` entries, which were not ours when they were labelled.
-    pub fn sending(&self) -> Vec<ScriptBuf> {
-        let mut sending = Vec::new();
-        all(BATCH, |after| {
-            let batch = self.label_batch(after, BATCH).unwrap();
-            sending.extend(batch.sending);
-            (batch.entries, batch.next)
-        });
-        sending
     }
 }
 

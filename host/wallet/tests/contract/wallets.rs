@@ -38,7 +38,7 @@ fn a_call_sees_one_moment() {
     tester.mine(&[&pay(1, &script, 70)]);
     tester.ask(|host, scope| host.book.set_label(scope, script.clone(), "new".into())).unwrap();
     same("the wallet as the call met it", host.wallet.info(scope).unwrap(), before);
-    same("its coins", host.wallet.coins(scope, None, 9).unwrap().coins, Vec::new());
+    same("its coins", host.wallet.coins(scope, false, None, 9).unwrap().coins, Vec::new());
     let label = host.wallet.labels(scope, None, 9).unwrap().entries.into_iter().next().map(|entry| entry.label);
     same("its address book", label.as_deref(), Some("1"));
     drop(call);
@@ -69,10 +69,10 @@ fn a_call_sees_what_it_wrote() {
     tester.accept(&payment);
     tester.take_out(payment.compute_txid());
     let (scope, call) = tester.open(Some(WALLET));
-    let coins = host.wallet.coins(scope, None, 9).unwrap().coins;
+    let coins = host.wallet.coins(scope, false, None, 9).unwrap().coins;
     same("the coin", coins.first().map(|coin| coin.outpoint), Some(out(&payment, 0)));
     host.pay.abandon(scope, payment.compute_txid()).unwrap();
-    same("none when it gave its transaction up", host.wallet.coins(scope, None, 9).unwrap().coins, Vec::new());
+    same("none when it gave its transaction up", host.wallet.coins(scope, false, None, 9).unwrap().coins, Vec::new());
     drop(call);
     let spending = spend(&[out(&payment, 0)], &[(&foreign(1), 60)]);
     tester.accept(&payment);

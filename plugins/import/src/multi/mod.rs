@@ -178,10 +178,7 @@ impl Parts<'_> {
     fn import(self) -> Import {
         let common = self.common;
         let parts = self.materials.into_iter().map(|(part, internal)| part.import(&common, internal));
-        match <[KeysImport; 1]>::try_from(parts.collect::<Vec<_>>()) {
-            Ok([keys]) => Import::Keys { keys },
-            Err(parts) => Import::Parts { parts },
-        }
+        Import::Keys { parts: parts.collect() }
     }
 
     fn any_part(&self, property: impl Fn(&Material) -> bool) -> bool {

@@ -286,7 +286,7 @@ fn importmulti_multipath_imports_both_paths() {
     check(&harness, json!({"desc": desc, "range": 0, "watchonly": true}), &success(&[]));
     // The wallet stores both paths or neither.
     let sides: Vec<bool> = harness.wallet(|wallet| match wallet.imports.as_slice() {
-        [Import::Parts { parts }] => parts.iter().map(|part| part.internal).collect(),
+        [Import::Keys { parts }] => parts.iter().map(|part| part.internal).collect(),
         other => panic!("{other:?}"),
     });
     assert_eq!(sides, [false, true]);

@@ -103,8 +103,8 @@ impl Harness {
     }
 
     fn stored_keys(&self) -> KeysImport {
-        let Import::Keys { keys } = self.stored() else { panic!("keys") };
-        keys
+        let Import::Keys { mut parts } = self.stored() else { panic!("keys") };
+        parts.pop().expect("an import of keys has a part")
     }
 
     fn stored_descriptor(&self) -> DescriptorImport {

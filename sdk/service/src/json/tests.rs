@@ -11,7 +11,7 @@ use serde_json::json;
 use super::*;
 use crate::PROVIDED;
 use crate::chain::{BlockRef, Chain};
-use crate::events::{Event, RescanOutcome};
+use crate::events::Event;
 use crate::log::Level;
 use crate::wire::{Blob, Framed};
 
@@ -165,24 +165,29 @@ fn the_form_is_that_of_the_page() {
     assert_eq!(to_json(&BlockRef::Height { height: 2 }).unwrap(), json!({"height": {"height": 2}}));
 }
 
+crate::wire_struct! {
+    /// A message with fields that an older writer does not have.
+    #[derive(PartialEq, Debug)]
+    pub struct Grown {
+        /// The first.
+        pub first: u8,
+        /// The second.
+        #[since(1)]
+        pub height: Option<u32>,
+        /// The third.
+        #[since(1)]
+        pub widened: bool,
+    }
+}
+
 #[test]
 fn what_may_be_left_out_is_read_as_absent() {
-    let ended = json!({"rescan_finished": {"wallet": "w", "rescan": 1, "outcome": {"unreadable": {"block_time": 5}}}});
-    let outcome = RescanOutcome::Unreadable { block_time: 5 };
-    let whole = |last_height| Event::RescanFinished {
-        wallet: "w".into(),
-        rescan: 1,
-        outcome: outcome.clone(),
-        last_height,
-        widened: false,
-    };
-    assert_eq!(from_json(&ended), Ok(whole(None)));
-    let mut newer = ended.clone();
-    newer["rescan_finished"]["last_height"] = json!(9);
-    newer["rescan_finished"]["later"] = json!([1]);
+    let whole = |height| Grown { first: 1, height, widened: false };
+    assert_eq!(from_json(&json!({"first": 1})), Ok(whole(None)));
+    let mut newer = json!({"first": 1, "height": 9, "later": [1]});
     assert_eq!(from_json(&newer), Ok(whole(Some(9))));
-    newer["rescan_finished"]["widened"] = json!(0);
-    assert_eq!(from_json::<Event>(&newer).unwrap_err().to_string(), "rescan_finished.widened: expected true or false");
+    newer["widened"] = json!(0);
+    assert_eq!(from_json::<Grown>(&newer).unwrap_err().to_string(), "widened: expected true or false");
 }
 
 /// A chain for scope 5, in which the block of a hash is the first byte in memory (the last digits of the hash).

@@ -25,7 +25,6 @@ wire_struct! {
         pub load_on_startup: Option<bool>,
         /// Whether the plugin in the host's setting `wallet.signer` has the keys (`keys-provider/1`). The wallet itself never holds a
         /// private key then.
-        #[since(1)]
         pub external_signer: bool,
     }
 }

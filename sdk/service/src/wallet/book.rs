@@ -17,16 +17,8 @@ wire_struct! {
         pub label: String,
         /// The script's ownership; [`Ownership::None`] for an address of someone else.
         pub ownership: Ownership,
-    }
-}
-
-wire_struct! {
-    /// An address with the requested label.
-    #[derive(Clone, PartialEq, Eq, Debug)]
-    pub struct LabelledAddress {
-        /// The address's script.
-        pub script: ScriptBuf,
-        /// Whether its purpose is `send`, as in [`LabelBatch::sending`].
+        /// Whether its purpose is `send`: the script was not the wallet's when it got its label, even if the wallet imported it later. The
+        /// purpose of the other scripts is `receive`.
         pub sending: bool,
     }
 }
@@ -39,10 +31,6 @@ wire_struct! {
         pub entries: Vec<LabelledScript>,
         /// The position of the next batch; none at the end.
         pub next: Option<Blob>,
-        /// The scripts that were not the wallet's when they got their labels. Their purpose is `send`, even if the wallet imports them
-        /// later. The purpose of the other scripts is `receive`.
-        #[since(1)]
-        pub sending: Vec<ScriptBuf>,
     }
 }
 

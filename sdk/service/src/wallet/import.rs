@@ -66,17 +66,11 @@ wire_enum! {
             /// The descriptor.
             descriptor: DescriptorImport,
         } = 0,
-        /// Keys and scripts (importmulti).
+        /// Keys and scripts (importmulti), in several parts for a descriptor with several paths. The wallet stores all parts or none.
         Keys {
-            /// The keys and scripts.
-            keys: KeysImport,
-        } = 1,
-        /// Keys and scripts in several parts (importmulti of a descriptor with several paths). The wallet stores all parts or none.
-        #[since(1)]
-        Parts {
             /// The parts.
             parts: Vec<KeysImport>,
-        } = 2,
+        } = 1,
     }
 }
 
@@ -88,8 +82,7 @@ impl Import {
     pub fn check_lengths(&self) -> crate::Result<()> {
         let parts = match self {
             Self::Descriptor { descriptor } => return check_label(descriptor.label.as_deref().unwrap_or_default()),
-            Self::Keys { keys } => std::slice::from_ref(keys),
-            Self::Parts { parts } => parts,
+            Self::Keys { parts } => parts,
         };
         for part in parts {
             check_label(&part.label)?;

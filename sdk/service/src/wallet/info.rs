@@ -67,19 +67,14 @@ wire_struct! {
         /// The time of the last backup, in Unix seconds; 0 if there is none.
         pub last_backup: u64,
         /// How many scripts of each descriptor are kept ahead of the last one used; 0 if the host does not say.
-        #[since(1)]
         pub keypool: u32,
         /// The sources of new addresses: at most one of each type and side, receiving first.
-        #[since(1)]
         pub sources: Vec<AddressSource>,
         /// Warnings for the wallet's owner, for example that its file still contains a former key.
-        #[since(1)]
         pub warnings: Vec<String>,
         /// The node's tip while it lacks blocks that the wallet has followed; none otherwise.
-        #[since(1)]
         pub node_behind: Option<Synced>,
         /// The plugin that signs for it (`keys-provider/1`). Such a wallet holds no private keys itself.
-        #[since(1)]
         pub signer: Option<String>,
     }
 }

@@ -63,7 +63,7 @@ mod write;
 
 pub use admin::{CreateOptions, WalletAdmin, WalletAdminClient};
 pub use balances::{Balances, BalancesQuery, CoinTotals};
-pub use book::{LabelBatch, LabelledAddress, LabelledScript, WalletBook, WalletBookClient};
+pub use book::{LabelBatch, LabelledScript, WalletBook, WalletBookClient};
 pub use history::{
     CoinBatch, HistoryBatch, HistoryBatchView, HistoryQuery, HistoryRange, HistoryRow, HistoryRowView, Replaceable,
     TxState, UnsettledState, UnsettledStateView, WalletCoin, WalletOutput, WalletOutputView, WalletTransaction,

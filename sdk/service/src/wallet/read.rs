@@ -3,7 +3,7 @@
 use bitcoin::{OutPoint, ScriptBuf, Txid, Wtxid};
 
 use super::{
-    Balances, BalancesQuery, CoinBatch, DescriptorInfo, HdKey, HistoryBatch, HistoryQuery, LabelBatch, LabelledAddress,
+    Balances, BalancesQuery, CoinBatch, DescriptorInfo, HdKey, HistoryBatch, HistoryQuery, LabelBatch, LabelledScript,
     Received, ReceivedQuery, Replaceable, ScriptInfo, SpendSettings, WalletInfo, WalletLog,
 };
 #[cfg(doc)]
@@ -40,8 +40,9 @@ service! {
         /// Coins after the outpoint `after`, sorted by the txid's internal bytes, then by the output's number as four little-endian
         /// bytes. A coin is an output that is not [`Ownership::None`], of a transaction that is confirmed, in the mempool or, unless it
         /// is a coinbase, inactive, and that no such transaction of the wallet spends. A transaction that conflicts with the mempool (see
-        /// [`UnsettledState::mempool_conflicts`]) neither makes nor spends a coin.
-        fn coins(after: Option<Blob>, limit: u32) -> CoinBatch;
+        /// [`UnsettledState::mempool_conflicts`]) neither makes nor spends a coin. With `in_mempool`, only the coins of transactions in the
+        /// mempool, without reading others.
+        fn coins(in_mempool: bool, after: Option<Blob>, limit: u32) -> CoinBatch;
         /// The descriptors by their numbers, without private keys. Hardened steps are derived as far as the keys allow.
         fn descriptors() -> Vec<DescriptorInfo>;
         /// Imported keys and scripts as descriptors without a range: each key as `combo`, each other script that is not
@@ -56,7 +57,7 @@ service! {
         /// none for all.
         fn label_names(sending: Option<bool>) -> Vec<String>;
         /// The addresses with this label, in no particular order.
-        fn labelled(label: String) -> Vec<LabelledAddress>;
+        fn labelled(label: String) -> Vec<LabelledScript>;
         /// The receipts of the wallet's scripts, in no particular order. Scripts without a payment that counts are left out. All receipts
         /// come at once: the answer takes some 32 bytes for each output.
         fn received(query: ReceivedQuery) -> Encoded<Vec<Received>>;
@@ -83,10 +84,6 @@ service! {
         fn spend_settings() -> SpendSettings;
         /// The log after the entry with the number `after` (0: from its beginning), at most `limit` entries and 256. Outside of calls it
         /// is the newest state, without waiting for the chain's tip.
-        #[since(1)]
         fn log(after: u64, limit: u32) -> WalletLog;
-        /// The coins of transactions in the mempool, in the order of `coins`. It reads no other coins.
-        #[since(1)]
-        fn mempool_coins(after: Option<Blob>, limit: u32) -> CoinBatch;
     }
 }

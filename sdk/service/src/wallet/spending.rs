@@ -40,7 +40,6 @@ wire_struct! {
         pub change_type: Option<AddressType>,
         /// Whether bumpfee also replaces transactions that do not signal it (BIP 125). The node's release decides this; there is no
         /// option.
-        #[since(1)]
         pub replaces_any: bool,
     }
 }

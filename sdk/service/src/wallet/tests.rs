@@ -110,7 +110,7 @@ fn shown(message: &impl Debug) -> String {
 fn look_at_all(bytes: Vec<u8>) -> crate::Result<usize> {
     let batch = <Encoded<HistoryBatch> as crate::wire::Wire>::from_message(bytes.into())?;
     let mut seen = 0;
-    for row in batch.view()?.rows {
+    for row in batch.view()?.rows.iter() {
         seen += shown(&row.open()?).len();
     }
     Ok(seen)

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use bitcoin::{Amount, BlockHash, OutPoint, Script, ScriptBuf, Txid, Weight, Wtxid};
 
@@ -40,6 +41,13 @@ impl Viewed for Blob {
     type View<'a> = &'a [u8];
     fn view<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], WireError> {
         reader.byte_string()
+    }
+}
+
+impl<T: Viewed> Viewed for Arc<T> {
+    type View<'a> = T::View<'a>;
+    fn view<'a>(reader: &mut Reader<'a>) -> Result<Self::View<'a>, WireError> {
+        T::view(reader)
     }
 }
 
@@ -115,8 +123,10 @@ impl<'a, T: Viewed> ListView<'a, T> {
     }
 
     /// The items in their order.
-    pub fn iter(&self) -> ListIter<'a, T> {
-        ListIter { left: self.count, reader: Reader::new(self.bytes), item: PhantomData }
+    pub fn iter(&self) -> impl Iterator<Item = T::View<'a>> + use<'a, T> {
+        let mut reader = Reader::new(self.bytes);
+        // The list was checked when its view was made.
+        (0..self.count).map_while(move |_| T::view(&mut reader).ok())
     }
 }
 
@@ -136,32 +146,7 @@ impl<T: Viewed> Default for ListView<'_, T> {
 
 impl<T: Viewed> fmt::Debug for ListView<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(*self).finish()
-    }
-}
-
-impl<'a, T: Viewed> IntoIterator for ListView<'a, T> {
-    type Item = T::View<'a>;
-    type IntoIter = ListIter<'a, T>;
-    fn into_iter(self) -> ListIter<'a, T> {
-        self.iter()
-    }
-}
-
-/// Iterates over a [`ListView`].
-pub struct ListIter<'a, T> {
-    left: u32,
-    reader: Reader<'a>,
-    item: PhantomData<fn() -> T>,
-}
-
-impl<'a, T: Viewed> Iterator for ListIter<'a, T> {
-    type Item = T::View<'a>;
-
-    fn next(&mut self) -> Option<T::View<'a>> {
-        self.left = self.left.checked_sub(1)?;
-        // The list was checked when its view was made.
-        T::view(&mut self.reader).ok()
+        f.debug_list().entries(self.iter()).finish()
     }
 }
 

@@ -35,7 +35,7 @@ impl Prevouts {
         let parents: HashMap<Txid, Transaction> = txids
             .into_iter()
             .zip(in_mempool)
-            .filter_map(|(txid, found)| Some((txid, deserialize(&found?.raw).ok()?)))
+            .filter_map(|(txid, found)| Some((txid, deserialize(&found?).ok()?)))
             .collect();
 
         let mut found = Self::default();

@@ -103,7 +103,7 @@ fn walk(call: &Call<'_>) -> Result<u64, RpcError> {
     loop {
         let batch = call.host.wallet.history(call.scope, query.clone())?;
         let batch = batch.view().map_err(|error| RpcError::internal(error.to_string()))?;
-        for row in batch.rows {
+        for row in batch.rows.iter() {
             let transaction = row.open()?.0;
             let paid: u64 = transaction.outputs.iter().map(|output| output.value.to_sat()).sum();
             sum = sum.wrapping_add(transaction.debit_spendable.to_sat()).wrapping_add(paid);

@@ -7,15 +7,15 @@ use std::sync::{Arc, OnceLock};
 use bitcoin::{Amount, SignedAmount, Transaction, Txid, Weight, Wtxid};
 use outrigger_script::ScriptError;
 use outrigger_service::mempool::{MempoolEntry, PackageMember};
-use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
+use outrigger_values::{Blob, FeeRate};
 
 use crate::decode::Ids;
 
 #[derive(Clone)]
 pub struct Offer {
     pub tx: Arc<Transaction>,
-    pub raw: Arc<[u8]>,
+    pub raw: Arc<Blob>,
     pub txid: Txid,
     pub wtxid: Wtxid,
     /// The input whose script fails under the standard flags, and why, once known.
@@ -25,7 +25,7 @@ pub struct Offer {
 impl Offer {
     pub fn new(tx: Transaction, raw: &[u8]) -> Self {
         let Ids { txid, wtxid } = Ids::of(&tx, raw);
-        Self { txid, wtxid, tx: Arc::new(tx), raw: raw.into(), failed_script: OnceLock::new() }
+        Self { txid, wtxid, tx: Arc::new(tx), raw: Arc::new(Blob(raw.to_vec())), failed_script: OnceLock::new() }
     }
 }
 
@@ -124,7 +124,7 @@ impl Eq for FeeFrac {}
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub tx: Arc<Transaction>,
-    pub raw: Arc<[u8]>,
+    pub raw: Arc<Blob>,
     pub txid: Txid,
     pub wtxid: Wtxid,
     /// Whether the lock time is not 0.
@@ -219,6 +219,7 @@ impl Entry {
             depends: self.parents.iter().copied().collect(),
             spent_by: self.children.iter().copied().collect(),
             replaceable,
+            unbroadcast: self.unbroadcast,
         }
     }
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use bitcoin::{OutPoint, SignedAmount, Transaction, Txid};
 use outrigger_service::chain::{Coin, Tip};
-use outrigger_service::mempool::{MempoolEntry, MempoolInfo, PackageMember, Prioritised, RawTransaction};
+use outrigger_service::mempool::{MempoolEntry, MempoolInfo, PackageMember, Prioritised};
 use outrigger_service::wire::Blob;
 use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
@@ -161,12 +161,8 @@ impl Pool {
         ancestors.iter().filter_map(|txid| self.graph.get(txid)).any(|entry| entry.tx.is_explicitly_rbf())
     }
 
-    pub fn unbroadcast(&self, txids: &[Txid]) -> Vec<bool> {
-        txids.iter().map(|txid| self.graph.get(txid).is_some_and(|entry| entry.unbroadcast)).collect()
-    }
-
-    pub fn transactions(&self, txids: &[Txid]) -> Vec<Option<RawTransaction>> {
-        let raw = |entry: &Entry| RawTransaction { raw: Blob(entry.raw.to_vec()) };
+    pub fn transactions(&self, txids: &[Txid]) -> Vec<Option<Blob>> {
+        let raw = |entry: &Entry| Blob(entry.raw.to_vec());
         txids.iter().map(|txid| self.graph.get(txid).map(raw)).collect()
     }
 

@@ -6,7 +6,7 @@ use std::iter::Peekable;
 
 use bitcoin::{Txid, Weight};
 use foldhash::fast::RandomState;
-use outrigger_service::mempool::{Selected, SharedBlob};
+use outrigger_service::mempool::Selected;
 use outrigger_values::amount::Saturating;
 
 use crate::mempool::{Entry, FeeFrac, Pool, Totals, pays};
@@ -197,7 +197,7 @@ impl<'a> Builder<'a> {
             inputs.filter_map(|input| self.inside.get(&input.previous_output.txid)).copied().collect()
         };
         let selected = |entry: &&Entry| Selected {
-            raw: SharedBlob(entry.raw.clone()),
+            raw: entry.raw.clone(),
             txid: entry.txid,
             wtxid: entry.wtxid,
             fee: entry.fee,

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bitcoin::Amount;
 use outrigger_service::chain::Tip;
-use outrigger_service::mempool::Selection;
+use outrigger_service::mempool::Selected;
 use outrigger_values::amount::Saturating;
 use parking_lot::{Condvar, Mutex, RwLock};
 
@@ -29,7 +29,7 @@ pub struct BlockSelection {
     pub version: u64,
     pub tip: Tip,
     /// Parents before children.
-    pub transactions: Selection,
+    pub transactions: Arc<Vec<Selected>>,
     pub fees: Amount,
     /// The mempool's sequence when the thread selected.
     pub sequence: u64,

@@ -73,7 +73,7 @@ fn mempool_keeps_a_valid_transaction_until_it_is_confirmed() {
     assert_eq!(node.mempool_ids().unwrap(), [txid]);
     let spent = tx.input[0].previous_output;
     assert_eq!(node.mempool_spenders(&[spent, OutPoint::null()]).unwrap(), [Some(txid), None]);
-    assert_eq!(node.mempool_transactions(&[txid]).unwrap()[0].as_ref().unwrap().raw.0, raw);
+    assert_eq!(node.mempool_transactions(&[txid]).unwrap()[0].as_ref().unwrap().0, raw);
     let entry = node.mempool_entries(&[txid]).unwrap()[0].clone().unwrap();
     assert_eq!((entry.weight, entry.ancestor_count, entry.replaceable), (tx.weight(), 1, false));
     assert_eq!((entry.height, entry.fee), (101, Amount::from_sat(10_000)));

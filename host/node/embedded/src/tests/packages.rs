@@ -41,7 +41,8 @@ fn package_transactions_are_not_unbroadcast() {
     accept(&node, &alone);
     submit(&node, &[&parent, &child]);
     let ids = [&alone, &parent, &child].map(Transaction::compute_txid);
-    assert_eq!(node.mempool_unbroadcast(&ids).unwrap(), [true, false, false]);
+    let entries = node.mempool_entries(&ids).unwrap().into_iter().flatten();
+    assert_eq!(entries.map(|entry| entry.unbroadcast).collect::<Vec<_>>(), [true, false, false]);
 }
 
 #[test]

@@ -41,7 +41,6 @@ mod tests;
 mod walk;
 
 use std::error::Error;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -118,8 +117,8 @@ pub enum Kept {
 
 /// Processes the blocks of the best chain.
 ///
-/// After a failure the SDK logs it, pauses, and delivers the blocks since the last commit again. So a follower's state in memory
-/// must stay correct when a block comes twice.
+/// After a failure or a panic the SDK logs it, pauses, and delivers the blocks since the last commit again. So a follower's state in
+/// memory must stay correct when a block comes twice.
 pub trait Follower: Send + 'static {
     /// Whether blocks come with the outputs that they spend.
     const WITH_SPENT: bool = true;
@@ -168,12 +167,7 @@ impl Follow for Host {
     fn follow<F: Follower>(&self, follower: F) -> std::result::Result<Following, String> {
         let shared = Arc::<Shared>::default();
         let (own, host) = (shared.clone(), self.clone());
-        let follow = move || {
-            if catch_unwind(AssertUnwindSafe(|| walk::run(follower, host, &own))).is_err() {
-                own.end("The follower has panicked");
-            }
-        };
-        let thread = Builder::new().name("follow".into()).spawn(follow);
+        let thread = Builder::new().name("follow".into()).spawn(move || walk::run(follower, host, &own));
         let thread = thread.map_err(|error| format!("the follower's thread does not start: {error}"))?;
         Ok(Following { shared, thread: Mutex::new(Some(thread)) })
     }
@@ -209,7 +203,6 @@ impl Following {
     pub fn stop(&self) {
         self.shared.end("The plugin stops");
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // `wait_for` reports a panic.
         let _ = thread.map(JoinHandle::join);
     }
 }

@@ -99,7 +99,7 @@ pub struct Methods<P: 'static> {
 /// The type of a method's argument.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the type of an argument",
-    note = "take an object that serde reads as `outrigger_sdk::methods::Object<{Self}>`"
+    note = "take a text as `&str`, a number with a fraction as `&Value`, an object that serde reads as `outrigger_sdk::methods::Object<{Self}>`"
 )]
 pub trait Argument<'a>: Sized {
     /// The type that the manifest declares: the name of a [`crate::manifest::ParamType`].

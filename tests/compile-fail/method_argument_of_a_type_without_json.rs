@@ -1,6 +1,6 @@
 // An argument of a type that is no argument.
 //~ `Filter` cannot be the type of an argument
-//~ take an object that serde reads as `outrigger_sdk::methods::Object<Filter>`
+//~ an object that serde reads as `outrigger_sdk::methods::Object<Filter>`
 
 use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::{Host, Plugin, RpcError, methods, plugin};

@@ -1,8 +1,9 @@
-//! Presents the functions of a plugin's provided services as methods, so that the checks call them.
+//! Presents what a plugin answers besides its own methods as methods, so that the checks call it: the functions of its provided services,
+//! and methods that it wraps.
 
 use bitcoin::hex::DisplayHex;
 use bitcoin::{Amount, OutPoint, ScriptBuf, TxOut};
-use outrigger_sdk::manifest::{Manifest, MethodSpec, ParamSpec, ParamType};
+use outrigger_sdk::manifest::{Manifest, MethodSpec, ParamSpec, ParamType, WrapperKind};
 use outrigger_service::PROVIDED;
 use outrigger_service::json::provided_request;
 use outrigger_service::policy::{
@@ -27,20 +28,31 @@ fn provided(manifest: &Manifest) -> impl Iterator<Item = &'static ServiceShape> 
     PROVIDED.into_iter().filter(|service| manifest.provides.iter().any(|name| name == service.name))
 }
 
-/// The functions of the provided services, as methods with one argument.
+/// The functions of the provided services, as methods with one argument, and methods that the plugin wraps.
 pub fn methods(manifest: &Manifest) -> Vec<MethodSpec> {
-    let argument = ParamSpec {
-        name: "message".into(),
+    let help =
+        "wallet keys public_key fingerprint path transaction spent requests key request digest message act user method";
+    let method = |name, params| MethodSpec { name, params, private_keys: true, ..MethodSpec::default() };
+    let provided = provided(manifest).flat_map(names).map(|name| method(name, vec![argument("message", help)]));
+    let wraps = matches!(manifest.wrapper, Some(WrapperKind::Pooled | WrapperKind::Inline));
+    let wrapped = [
+        ("getblockcount", vec![]),
+        ("getblock", vec![argument("blockhash", "The block's hash."), argument("verbosity", "0, 1, 2 or 3.")]),
+    ];
+    let wrapped = wrapped.into_iter().filter(|_| wraps).map(|(name, params)| method(name.to_owned(), params));
+    provided.chain(wrapped).collect()
+}
+
+fn argument(name: &str, help: &str) -> ParamSpec {
+    ParamSpec {
+        name: name.to_owned(),
         aliases: Vec::new(),
         kind: ParamType::Any,
         required: true,
         default: String::new(),
-        help: "wallet keys public_key fingerprint path transaction spent requests key request digest message act user method".into(),
+        help: help.to_owned(),
         members: Vec::new(),
-    };
-    let method =
-        |name| MethodSpec { name, params: vec![argument.clone()], private_keys: true, ..MethodSpec::default() };
-    provided(manifest).flat_map(names).map(method).collect()
+    }
 }
 
 /// The method names of a service's functions.

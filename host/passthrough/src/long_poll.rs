@@ -4,19 +4,22 @@
 //! waitfornewblock, waitforblock and waitforblockheight by the tip that the host knows.
 
 use std::future::pending;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bitcoin::BlockHash;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use outrigger_rpc::{Client, Failure, HALF_CLOSED_PATIENCE, half_closed};
+use outrigger_upstream::Upstream;
 use outrigger_values::{RpcError, RpcErrorCode};
 use serde_json::{Map, Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::forward::whole;
-use super::passthrough::Passthrough;
+use super::shared::SingleFlight;
+use super::taps::Taps;
 
 /// When a long poll first checks for changes of the mempool alone, and the interval of further checks, as in bitcoind.
 const MEMPOOL_AFTER: Duration = Duration::from_secs(60);
@@ -69,14 +72,38 @@ pub struct NodeTip {
     pub height: u32,
 }
 
-impl Passthrough {
+pub(crate) struct LongPolls {
+    upstream: Arc<Upstream>,
+    taps: Arc<dyn Taps>,
+    tip: watch::Receiver<NodeTip>,
+    stop: watch::Receiver<bool>,
+    places: Semaphore,
+    /// Requests for templates in flight, by parameters.
+    templates: SingleFlight<Bytes, Result<Bytes, Failure>>,
+    /// Waits for the host to catch up with the node, by the number of node answers that clients had seen.
+    catching_up: SingleFlight<u64, ()>,
+}
+
+impl LongPolls {
+    /// `most` limits concurrent long polls. `stop` becomes true when the host stops.
+    pub fn new(
+        upstream: Arc<Upstream>,
+        taps: Arc<dyn Taps>,
+        tip: watch::Receiver<NodeTip>,
+        stop: watch::Receiver<bool>,
+        most: usize,
+    ) -> Self {
+        let (templates, catching_up) = Default::default();
+        Self { upstream, taps, tip, stop, places: Semaphore::new(most), templates, catching_up }
+    }
+
     /// Waits, then answers.
     ///
     /// # Errors
     /// 503 for too many long polls; -9 when the host stops or the client closes its sending side; for a template, the
     /// node's error.
-    pub(crate) async fn long_poll(&self, wait: Wait, client: Option<&Client>) -> Result<Bytes, Failure> {
-        let _place = self.long_polls.try_acquire().map_err(|_| Failure::Overloaded)?;
+    pub async fn answer(&self, wait: Wait, client: Option<&Client>) -> Result<Bytes, Failure> {
+        let _place = self.places.try_acquire().map_err(|_| Failure::Overloaded)?;
         let mut stop = self.stop.clone();
         let left = async {
             match client {

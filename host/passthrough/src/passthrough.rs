@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use bytes::Bytes;
 use http::StatusCode;
 use http_body_util::BodyExt;
 use outrigger_rpc::{COOKIE_USER, Call, Failure, Origin, PLUGIN_USER, RestReply, ResultStream, ResultText};
@@ -16,14 +15,13 @@ use outrigger_upstream::{Figures, LOST, Method, Reply, Upstream, UpstreamError, 
 use outrigger_values::{RpcError, RpcErrorCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use super::batch::forward_all;
 use super::forward::{MAX_WHOLE, failure, forward, lost, submit, whole};
 use super::gather::{forward_gathered, may_gather};
 use super::help::{DUMP_CONVERSIONS, NodeHelp, known_spec};
-use super::long_poll::{NodeTip, Wait};
-use super::shared::SingleFlight;
+use super::long_poll::{LongPolls, NodeTip, Wait};
 use super::taps::{Submission, Taps};
 
 #[derive(Clone, Debug)]
@@ -40,17 +38,11 @@ pub struct Settings {
 const STOP_SHARE: f32 = 0.8;
 
 pub struct Passthrough {
-    pub(crate) upstream: Arc<Upstream>,
+    upstream: Arc<Upstream>,
     settings: Settings,
-    pub(crate) taps: Arc<dyn Taps>,
-    pub(crate) tip: watch::Receiver<NodeTip>,
-    pub(crate) stop: watch::Receiver<bool>,
-    /// Places for concurrent long polls.
-    pub(crate) long_polls: Semaphore,
-    /// Requests for templates in flight, by parameters.
-    pub(crate) templates: SingleFlight<Bytes, Result<Bytes, Failure>>,
-    /// Waits for the host to catch up with the node, by the number of node answers that clients had seen.
-    pub(crate) catching_up: SingleFlight<u64, ()>,
+    taps: Arc<dyn Taps>,
+    stop: watch::Receiver<bool>,
+    long_polls: LongPolls,
     help: ArcSwapOption<NodeHelp>,
 }
 
@@ -63,9 +55,9 @@ impl Passthrough {
         tip: watch::Receiver<NodeTip>,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        let (long_polls, help) = (Semaphore::new(settings.max_long_calls), ArcSwapOption::empty());
-        let (templates, catching_up) = Default::default();
-        Self { upstream, settings, taps, tip, stop, long_polls, templates, catching_up, help }
+        let most = settings.max_long_calls;
+        let long_polls = LongPolls::new(upstream.clone(), taps.clone(), tip, stop.clone(), most);
+        Self { upstream, settings, taps, stop, long_polls, help: ArcSwapOption::empty() }
     }
 
     pub fn figures(&self) -> &Figures {
@@ -87,7 +79,7 @@ impl Passthrough {
         let params = call.params.as_bytes();
         if let Some(wait) = Wait::of(name, params) {
             let asks_node = matches!(wait, Wait::Template { .. });
-            let result = self.long_poll(wait, call.origin.client.as_deref()).await.map(ResultText::Bytes);
+            let result = self.long_polls.answer(wait, call.origin.client.as_deref()).await.map(ResultText::Bytes);
             // The host answers the other long polls itself.
             if asks_node {
                 self.note(is_of_node(&result));

@@ -319,13 +319,17 @@ impl Argument {
         let value = format_ident!("value{position}");
         let (ty, given) = match &self.attributes.default {
             None => (quote!(#ty), quote!(::core::result::Result::Ok(given) => given,)),
-            Some(default) => (
-                quote!(::core::option::Option<#ty>),
-                quote! {
-                    ::core::result::Result::Ok(::core::option::Option::Some(given)) => given,
-                    ::core::result::Result::Ok(::core::option::Option::None) => #default,
-                },
-            ),
+            Some(default) => {
+                // A text is the default of a `String`, too.
+                let into = matches!(default, Expr::Lit(ExprLit { lit: Lit::Str(_), .. })).then(|| quote!(.into()));
+                (
+                    quote!(::core::option::Option<#ty>),
+                    quote! {
+                        ::core::result::Result::Ok(::core::option::Option::Some(given)) => given,
+                        ::core::result::Result::Ok(::core::option::Option::None) => #default #into,
+                    },
+                )
+            }
         };
         quote! {
             let #value = match <#ty as ::outrigger_sdk::methods::Argument<'_>>::read(#value, #name) {

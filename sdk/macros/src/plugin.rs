@@ -37,6 +37,10 @@ pub fn expand(attributes: TokenStream, item: TokenStream) -> Result<TokenStream>
             if !WRAPPERS.contains(&kind.value().as_str()) {
                 return Err(Error::new(kind.span(), format!("expected one of {}", WRAPPERS.join(", "))));
             }
+            let is_wrap = |item: &ImplItem| matches!(item, ImplItem::Fn(function) if function.sig.ident == "wrap");
+            if kind.value() != "observe" && !block.items.iter().any(is_wrap) {
+                return Err(Error::new(kind.span(), "a wrapper implements `Plugin::wrap`"));
+            }
             head.member(&name, &kind.value());
         } else if TEXTS.contains(&name.as_str()) {
             head.member(&name, &meta.value()?.parse::<LitStr>()?.value());

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use bitcoin::hashes::Hash;
@@ -201,14 +202,14 @@ fn wait_for_ends_at_its_deadline_and_at_the_stop() {
 /// Keeps its position outside the store, and panics at a height.
 struct Folder {
     committed: Arc<Mutex<Option<Cursor>>>,
-    panics_at: u32,
+    panics_at: Arc<AtomicU32>,
 }
 
 impl Follower for Folder {
     const WITH_SPENT: bool = false;
 
     fn connect(&mut self, block: &BlockWithSpent, _: &mut Batch) -> Result {
-        assert!(block.spent.is_empty() && block.height != self.panics_at);
+        assert!(block.spent.is_empty() && block.height != self.panics_at.load(Ordering::SeqCst));
         Ok(())
     }
 
@@ -227,20 +228,24 @@ impl Follower for Folder {
 }
 
 #[test]
-fn follower_with_a_position_of_its_own_leaves_the_store_alone_and_a_panic_is_told() {
+fn follower_with_a_position_of_its_own_leaves_the_store_alone_and_goes_on_after_a_panic() {
     let stub = StubHost::new();
     let first = stub.chain.mine(vec![]);
     stub.chain.mine(vec![spend(&stub, first, 1)]);
     let committed = Arc::<Mutex<Option<Cursor>>>::default();
-    let start = |panics_at| stub.handle().follow(Folder { committed: committed.clone(), panics_at }).unwrap();
-    follow_to_tip(&stub, &start(3));
+    let panics_at = Arc::new(AtomicU32::new(3));
+    let folder = || Folder { committed: committed.clone(), panics_at: panics_at.clone() };
+    follow_to_tip(&stub, &stub.handle().follow(folder()).unwrap());
     assert_eq!(committed.lock().unwrap().map(|cursor| cursor.height), Some(2));
     assert!(stub.store.rows().is_empty());
     stub.chain.mine(vec![]);
-    let following = start(3);
+    let following = stub.handle().follow(folder()).unwrap();
     let told = following.wait_for(&stub.chain.tip(Scope::NONE).unwrap(), LONG).unwrap_err();
-    assert_eq!(told.message, "The plugin does not follow the chain: The follower has panicked");
+    assert_eq!(told.message, "The plugin does not follow the chain: the follower has panicked");
     assert_eq!(committed.lock().unwrap().map(|cursor| cursor.height), Some(2));
+    panics_at.store(0, Ordering::SeqCst);
+    follow_to_tip(&stub, &following);
+    assert_eq!(committed.lock().unwrap().map(|cursor| cursor.height), Some(3));
 }
 
 #[test]

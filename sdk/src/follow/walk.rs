@@ -1,5 +1,6 @@
 //! The follower's thread.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use outrigger_service::chain::{Cursor, MAX_STEPS, Step};
@@ -38,7 +39,9 @@ pub(super) fn run<F: Follower>(follower: F, host: Host, shared: &Shared) {
     let mut walk = Walk { follower, host, shared, at: None, told: Instant::now() };
     let (mut pause, mut retry, mut last) = (Duration::ZERO, FIRST_PAUSE, String::new());
     while let Some(look) = shared.next_look(pause) {
-        match walk.catch_up() {
+        // A panic of the follower's code is a failure as any other: the blocks since the last commit come again.
+        let caught = catch_unwind(AssertUnwindSafe(|| walk.catch_up()));
+        match caught.unwrap_or_else(|_| Err("the follower has panicked".into())) {
             // The follower ended before the tip.
             Ok(()) if shared.has_ended() => {}
             Ok(()) => {

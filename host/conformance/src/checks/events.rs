@@ -2,6 +2,7 @@
 
 use bitcoin::Txid;
 use bitcoin::hashes::Hash;
+use outrigger_sdk::manifest::WrapperKind;
 use outrigger_service::events::{Event, RescanOutcome};
 
 use super::Outcome;
@@ -11,11 +12,12 @@ use crate::session::{Harness, Session};
 /// How often each kind of event is sent.
 const ROUNDS: u32 = 200;
 
-/// Sends events from another thread while this one makes calls. The plugin receives only the topics of its manifest.
+/// Sends events from another thread while this one makes calls. The plugin receives only the topics of its manifest, its timers, and
+/// calls if it observes.
 pub fn events(session: &Session<'_>) -> Outcome {
     let harness = session.bring_up()?;
     std::thread::scope(|scope| {
-        scope.spawn(|| (0..ROUNDS).for_each(|round| harness.tell(&all_kinds(&harness, round))));
+        scope.spawn(|| (0..ROUNDS).for_each(|round| harness.tell(&all_kinds(session, &harness, round))));
         for (method, set) in session.calls(arguments::few) {
             harness.call(method, &set);
         }
@@ -30,7 +32,7 @@ pub fn events(session: &Session<'_>) -> Outcome {
     Ok(format!("{ROUNDS} of each kind beside {calls} calls; {asked}"))
 }
 
-fn all_kinds(harness: &Harness<'_>, round: u32) -> [Event; 7] {
+fn all_kinds(session: &Session<'_>, harness: &Harness<'_>, round: u32) -> Vec<Event> {
     let hash = harness.behind.chain.mine(vec![]);
     let txid = Txid::from_byte_array(hash.to_byte_array());
     let is_odd = round % 2 == 1;
@@ -40,7 +42,15 @@ fn all_kinds(harness: &Harness<'_>, round: u32) -> [Event; 7] {
         1 => RescanOutcome::Unreadable { block_time: round },
         _ => RescanOutcome::Aborted,
     };
-    [
+    let timers = session.manifest().timers.iter().map(|timer| Event::Timer { name: timer.name.clone() });
+    let ended = (session.manifest().wrapper == Some(WrapperKind::Observe)).then(|| Event::CallEnded {
+        method: "getblockcount".to_owned(),
+        user: "check".to_owned(),
+        wallet: Some(wallet.clone()),
+        code: -i32::from(is_odd),
+        microseconds: u64::from(round),
+    });
+    let subscribed = [
         Event::TipChanged { hash, height: round },
         Event::MempoolChanged { sequence: u64::from(round) },
         Event::WalletTransaction { wallet: wallet.clone(), txid },
@@ -54,5 +64,6 @@ fn all_kinds(harness: &Harness<'_>, round: u32) -> [Event; 7] {
         Event::WalletLockChanged { wallet: wallet.clone(), locked: is_odd },
         Event::WalletLogged { wallet: wallet.clone(), last: u64::from(round) },
         Event::WalletReorganised { wallet, blocks: round, transactions: vec![txid] },
-    ]
+    ];
+    subscribed.into_iter().chain(timers).chain(ended).collect()
 }

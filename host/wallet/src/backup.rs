@@ -1,7 +1,7 @@
 //! Backups: copying a live wallet to one file, and restoring a wallet from one.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
@@ -131,13 +131,15 @@ fn check_copy(copy: &File, of: &Path) -> Result<()> {
     check(copy).map_err(|fault| StoreError::BadFile { file: of.to_owned(), fault }.into())
 }
 
-/// Copies a backup to a wallet's data file. The folder exists and holds no wallet. A killed process leaves only an
-/// unfinished file, which the next start removes.
-pub fn unpack(mut backup: File, folder: &Path) -> Result<()> {
+/// Copies the used pages of a backup to a wallet's data file. The folder exists and holds no wallet. A killed process
+/// leaves only an unfinished file, which the next start removes.
+pub fn unpack(backup: File, folder: &Path) -> Result<()> {
+    let bad = |fault| StoreError::BadFile { file: folder.join(DATA_FILE), fault };
+    let used = DataFile::of(backup.try_clone()?).map_err(bad)?.used();
     let unfinished = folder.join(format!("{DATA_FILE}{UNFINISHED}"));
     // Readable only by its owner, since it may contain keys.
     let mut to = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-    io::copy(&mut backup, &mut to)?;
+    io::copy(&mut backup.take(used), &mut to)?;
     to.sync_all()?;
     fs::rename(&unfinished, folder.join(DATA_FILE))?;
     File::open(folder)?.sync_all().map_err(WalletError::from)

@@ -35,8 +35,8 @@ pub struct JudgedAct<'a> {
 }
 
 impl WalletService {
-    /// Asks the policies of a wallet, which must all allow the act. The host holds no lock and no write transaction meanwhile, but other
-    /// payments of the wallet wait.
+    /// Asks the policies of a wallet, which must all allow the act. The host holds no lock and no snapshot meanwhile, but other payments of
+    /// the wallet wait.
     ///
     /// # Errors
     /// `Refused`, with the policy's name and its reason.
@@ -50,6 +50,7 @@ impl WalletService {
         let (user, method) = (call.user().to_owned(), call.caller.method.as_deref().unwrap_or_default().to_owned());
         let query = PolicyQuery { wallet: wallet.name().to_owned(), user, method, act: act()? };
         let message = to_bytes(&query);
+        call.refresh();
         for policy in &*policies {
             let verdict = self.ask_policy::<Judgement>(scope, policy, wallet.name(), "judge", &message);
             let refusal = match &verdict {

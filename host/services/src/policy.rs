@@ -66,20 +66,20 @@ impl WalletService {
         Ok(())
     }
 
-    /// Stores each policy's state in the wallet, so that the next backup has it.
-    pub(super) fn save_policies(&self, scope: Scope, wallet: &Wallet) -> Result<()> {
+    /// The states that the policies of a wallet keep in its backup.
+    pub(super) fn save_policies(&self, scope: Scope, wallet: &Wallet) -> Result<Vec<(String, Blob)>> {
+        let (message, mut states) = (to_bytes(&wallet.name().to_owned()), Vec::new());
         for policy in &*wallet.policies()? {
-            let message = to_bytes(&wallet.name().to_owned());
             let state = self.ask_policy::<Option<Blob>>(scope, policy, wallet.name(), "save", &message)?;
-            wallet.set_policy_state(policy, state)?;
+            states.extend(state.map(|state| (policy.to_string(), state)));
         }
-        Ok(())
+        Ok(states)
     }
 
     /// Gives the policies of a restored wallet their states from its backup. The first judgement completes an interrupted restore.
     pub(super) fn restore_policies(&self, scope: Scope, wallet: &Wallet) -> Result<()> {
         for policy in &*wallet.policies()? {
-            if let Some(state) = wallet.pending_policy_state(policy) {
+            if let Some(state) = wallet.pending_policy_state(policy)? {
                 let saved = to_bytes(&SavedPolicy { wallet: wallet.name().to_owned(), state });
                 self.ask_policy::<()>(scope, policy, wallet.name(), "restore", &saved)?;
                 wallet.policy_restored(policy)?;

@@ -173,7 +173,7 @@ impl Delivery {
     /// Waits for this time, or until the plugin stops, or, with `for_news`, until a log has new entries.
     fn wait(&self, time: Duration, for_news: bool) {
         let shared = self.lock();
-        let idle = |shared: &mut Shared| !shared.stops && !(for_news && shared.has_news);
+        let idle = |shared: &mut Shared| !(shared.stops || for_news && shared.has_news);
         let waited = self.changed.wait_timeout_while(shared, time, idle);
         waited.unwrap_or_else(PoisonError::into_inner).0.has_news = false;
     }

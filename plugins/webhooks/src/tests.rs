@@ -243,7 +243,11 @@ fn an_entry_of_a_wallet_with_a_long_name_is_retried() {
     assert!(host.store.rows().keys().all(|key| key.len() < 100));
     let mut round = open();
     assert_eq!(round.queue.positions[&name], 1);
-    assert!(delivery.step(&mut round, |letter| Ok(assert_eq!(letter.key, (1, name.clone()))), 1).unwrap());
+    let post = |letter: &Letter| {
+        assert_eq!(letter.key, (1, name.clone()));
+        Ok(())
+    };
+    assert!(delivery.step(&mut round, post, 1).unwrap());
     assert!(open().queue.waiting.is_empty());
 }
 

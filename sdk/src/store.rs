@@ -22,7 +22,7 @@ use std::ops::RangeBounds;
 
 use outrigger_service::store::{KeyRange, StoreChange, StoreRow};
 use outrigger_service::wire::Blob;
-use outrigger_service::{Host, Result as ServiceResult, Scope};
+use outrigger_service::{Host, Result as ServiceResult, Scope, ServiceError};
 
 /// Changes that the host commits atomically. If a key is changed more than once, the last change counts.
 #[derive(Clone, Debug, Default)]
@@ -142,6 +142,29 @@ pub fn open_store(
         batch.commit_durably(host, scope).map_err(|error| failed(error.to_string()))?;
     }
     Ok(())
+}
+
+/// Calls `each` with the key and the value of each row of a range, in the order of the keys. Rows that change meanwhile may be passed with
+/// either value.
+///
+/// # Errors
+/// The store or `each` failed.
+pub fn each_row<E: From<ServiceError>>(
+    host: &Host,
+    scope: Scope,
+    mut range: KeyRange,
+    mut each: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    loop {
+        let batch = host.store.range(scope, range.clone(), u32::MAX, false)?;
+        let batch = batch.view().map_err(ServiceError::from)?;
+        batch.rows.iter().try_for_each(|row| each(row.key, row.value))?;
+        match batch.rows.iter().last() {
+            // The smallest key after the last one.
+            Some(last) if batch.more => range.from = Some(Blob([last.key, &[0]].concat())),
+            _ => return Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]

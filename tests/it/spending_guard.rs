@@ -6,18 +6,21 @@ use serde_json::{Value, json};
 use crate::isolation::has_sandbox;
 use crate::policies::{WALLET_ERROR, fund};
 
-/// The groups, with the guard for wallets whose names begin with "hot". The limit is 10 BTC in two hours.
-fn options(rest: &str) -> HostOptions {
+/// The limit, in satoshi.
+const LIMIT: u64 = 1_000_000_000;
+
+/// The groups, with the guard for wallets whose names begin with "hot", and a limit in two hours.
+fn options(limit: u64, rest: &str) -> HostOptions {
     let rest = format!(
         "grants = [\"store/1\", \"chain/1\", \"wallet-read/1\"]\n{rest}\n\
-         [plugins.options]\nlimit = 1_000_000_000\nhours = 2\nbackups = true\n\
+         [plugins.options]\nlimit = {limit}\nhours = 2\nbackups = true\n\
          \n[[wallet.policies]]\nwallets = [\"hot*\"]\nplugin = \"spending-guard\"\n"
     );
     HostOptions::with_plugin(&all_groups(), built().library("outrigger_spending_guard"), &rest)
 }
 
 fn start(rest: &str) -> Host {
-    Host::start_with(options(rest))
+    Host::start_with(options(LIMIT, rest))
 }
 
 fn reserved(client: &mut Client) -> f64 {
@@ -113,7 +116,7 @@ fn spending_guard_keeps_the_limit_over_crashes_reloads_and_restores() {
     let place = if has_sandbox() { "isolated = true" } else { "" };
     let host = start(place);
     // Two instances would each allow up to the limit.
-    let told = Host::check(&options("reload = \"beside\""));
+    let told = Host::check(&options(LIMIT, "reload = \"beside\""));
     let told = (told.status.code(), String::from_utf8_lossy(&told.stderr).into_owned());
     assert!(told.0 == Some(2) && told.1.contains("plugins.reload: ") && told.1.contains("keeps a store"), "{told:?}");
     let mut wallet = host.new_wallet("hot");
@@ -141,8 +144,8 @@ fn spending_guard_keeps_the_limit_over_crashes_reloads_and_restores() {
         kill_its_process(&mut wallet);
     }
     drop(host);
-    // The guard of a new host has no state: the backup restores the reservations.
-    let host = start(place);
+    // The guard of a new host has no state: the backup restores the reservations, even those above a lower limit.
+    let host = Host::start_with(options(LIMIT / 2, place));
     let mut client = host.client();
     client.call("restorewallet", json!(["hot", file("after")[0]]));
     assert_eq!(reserved(&mut client), before);

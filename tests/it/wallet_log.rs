@@ -127,6 +127,8 @@ fn waitevents_continues_after_a_kill_and_reuses_no_number_after_a_restore() {
     assert_eq!(wallet.call("waitevents", json!([log.since, 1]))["events"], json!([]));
 
     let lost = log.since.as_u64().unwrap();
+    // A number beyond the end is answered at once.
+    assert_eq!(wallet.call("waitevents", json!([lost + 1_000_000_000]))["next"], log.since);
     wallet.call("unloadwallet", json!(["w"]));
     host.client().call("restorewallet", json!(["restored", file]));
     let mut log = Reader { wallet: host.client().wallet("restored"), since: json!(lost) };

@@ -5,7 +5,7 @@
 //! - If the operator names folders for a user, the file lies below one of them.
 //! - The host writes a new file beside the target, for its own user alone (mode 0600), and renames it to the target. It replaces an
 //!   existing file only if the caller recognises its kind.
-//! - The host records each unfinished file before it creates it. The next start removes the files that a kill left.
+//! - The host records each unfinished file before it creates it, if it can. The next start removes the files that a kill left.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -124,7 +124,10 @@ impl ClientFiles {
         let mut unfinished = place.name.clone();
         unfinished.push(format!(".{}-{number}{UNFINISHED}", std::process::id()));
         let noted = place.path.join(&unfinished);
-        self.unfinished.note(&noted).map_err(ClientFileError::Io)?;
+        // The data directory's disk may be full, and this file's disk not.
+        if let Err(error) = self.unfinished.note(&noted) {
+            tracing::warn!(file = %noted.display(), %error, "cannot note an unfinished file; a kill would leave it");
+        }
         let written = place.write(&unfinished, write);
         if written.is_err() {
             let _ = unlinkat(&place.folder, &unfinished, AtFlags::empty());
@@ -328,6 +331,13 @@ mod tests {
         assert_eq!(fs::read(&file).unwrap(), b"theirs");
         assert_eq!(fs::read_dir(harness.outside.path()).unwrap().count(), 1);
         assert_eq!(fs::read_dir(harness.data.path()).unwrap().count(), 0, "no note is left");
+    }
+
+    #[test]
+    fn a_clients_file_is_written_even_if_it_cannot_be_noted() {
+        let harness = harness();
+        fs::create_dir_all(harness.data.path().join("unfinished.json/folder")).unwrap();
+        harness.write(&harness.outside.path().join("file"), &None).unwrap();
     }
 
     #[test]

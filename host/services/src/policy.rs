@@ -35,8 +35,8 @@ pub struct JudgedAct<'a> {
 }
 
 impl WalletService {
-    /// Asks the policies of a wallet, which must all allow the act. The host holds no lock and no write transaction meanwhile, but other
-    /// payments of the wallet wait.
+    /// Asks the policies of a wallet, which must all allow the act. The host holds no lock and no snapshot meanwhile, but other payments of
+    /// the wallet wait.
     ///
     /// # Errors
     /// `Refused`, with the policy's name and its reason.
@@ -50,6 +50,7 @@ impl WalletService {
         let (user, method) = (call.user().to_owned(), call.caller.method.as_deref().unwrap_or_default().to_owned());
         let query = PolicyQuery { wallet: wallet.name().to_owned(), user, method, act: act()? };
         let message = to_bytes(&query);
+        call.refresh();
         for policy in &*policies {
             let verdict = self.ask_policy::<Judgement>(scope, policy, wallet.name(), "judge", &message);
             let refusal = match &verdict {
@@ -65,20 +66,20 @@ impl WalletService {
         Ok(())
     }
 
-    /// Stores each policy's state in the wallet, so that the next backup has it.
-    pub(super) fn save_policies(&self, scope: Scope, wallet: &Wallet) -> Result<()> {
+    /// The states that the policies of a wallet keep in its backup.
+    pub(super) fn save_policies(&self, scope: Scope, wallet: &Wallet) -> Result<Vec<(String, Blob)>> {
+        let (message, mut states) = (to_bytes(&wallet.name().to_owned()), Vec::new());
         for policy in &*wallet.policies()? {
-            let message = to_bytes(&wallet.name().to_owned());
             let state = self.ask_policy::<Option<Blob>>(scope, policy, wallet.name(), "save", &message)?;
-            wallet.set_policy_state(policy, state)?;
+            states.extend(state.map(|state| (policy.to_string(), state)));
         }
-        Ok(())
+        Ok(states)
     }
 
     /// Gives the policies of a restored wallet their states from its backup. The first judgement completes an interrupted restore.
     pub(super) fn restore_policies(&self, scope: Scope, wallet: &Wallet) -> Result<()> {
         for policy in &*wallet.policies()? {
-            if let Some(state) = wallet.pending_policy_state(policy) {
+            if let Some(state) = wallet.pending_policy_state(policy)? {
                 let saved = to_bytes(&SavedPolicy { wallet: wallet.name().to_owned(), state });
                 self.ask_policy::<()>(scope, policy, wallet.name(), "restore", &saved)?;
                 wallet.policy_restored(policy)?;

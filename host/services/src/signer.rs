@@ -1,6 +1,6 @@
 //! `signer/1`: signatures with a wallet's keys, which the wallet or a plugin holds.
 //!
-//! The wallet's policies first judge each signature. The host holds no lock while it asks policies and plugins.
+//! The wallet's policies first judge each signature. The host holds no lock and no snapshot while it asks policies and plugins.
 
 use std::sync::Arc;
 
@@ -116,13 +116,17 @@ impl WalletService {
     ) -> Result<Option<(Provider<'a>, Vec<Option<KeyOrigin>>)>> {
         let call = self.call(scope)?;
         let (scope, makers) = (if call.of_call { scope } else { Scope::NONE }, call.caller.makers.clone());
-        call.with_view(&self.manager, |view| {
+        let provider = call.with_view(&self.manager, |view| {
             self.granted.check(view.wallet().name())?;
             let Some(signer) = view.wallet().signer() else { return Ok(None) };
             let (signer, wallet) = (signer.to_string(), view.wallet().name().to_owned());
             let keys = view.provided_keys(scripts, public_keys)?;
             Ok(Some((Provider { providers: &*self.providers, scope, makers, signer, wallet }, keys)))
-        })
+        })?;
+        if provider.is_some() {
+            call.refresh();
+        }
+        Ok(provider)
     }
 }
 

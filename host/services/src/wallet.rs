@@ -400,11 +400,9 @@ impl WalletAdmin for WalletService {
         let folders = self.call(scope)?.writable();
         let wallet = self.wallet(scope)?;
         self.judge(scope, &wallet, || Ok(Act::Backup))?;
-        self.save_policies(scope, &wallet)?;
-        let copied = self.write_judged(scope, &wallet, |wallet| wallet.backup(std::path::Path::new(&file), &folders));
-        // Only the backup keeps the policies' states.
-        wallet.policies()?.iter().try_for_each(|policy| wallet.set_policy_state(policy, None))?;
-        copied
+        let states = self.save_policies(scope, &wallet)?;
+        let file = std::path::Path::new(&file);
+        self.write_judged(scope, &wallet, |wallet| wallet.backup(file, &folders, &states))
     }
 
     fn export_watch_only(&self, scope: Scope, file: String) -> Result<()> {

@@ -1,16 +1,18 @@
 //! Backups: copying a live wallet to one file, and restoring a wallet from one.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::contents::WalletContents;
 use super::error::{Result, WalletError};
+use super::guarding::state_key;
 use super::live::Wallet;
-use super::store::{DATA_FILE, LAYOUT_KEY};
+use super::store::{DATA_FILE, LAYOUT_KEY, Store};
 use outrigger_base::client_files::{ClientFileError, Folders, UNFINISHED};
 use outrigger_disk::StoreError;
 use outrigger_disk::pages::{DataFile, Fault};
@@ -23,11 +25,12 @@ const TABLES: [&str; 4] = ["imported_pool", "unconfirmed", "order_positions", "i
 
 impl Wallet {
     /// backupwallet: writes a copy of the wallet to `file`, within the rules for clients' files. The copy replaces
-    /// `file` atomically, so neither a failure nor a crash loses a former backup. The wallet stays usable.
+    /// `file` atomically, so neither a failure nor a crash loses a former backup. The wallet stays usable. Only the copy
+    /// gets `states`, the states of the wallet's policies.
     ///
     /// Fails with `Refused` if the file may not or cannot be written, or if the wallet's own file is found damaged.
     /// Fails with `Storage` if the damage is already known. The log has the reason for every failure.
-    pub fn backup(&self, file: &Path, folders: &Folders) -> ServiceResult<()> {
+    pub fn backup(&self, file: &Path, folders: &Folders, states: &[(String, Blob)]) -> ServiceResult<()> {
         if let Some(damage) = self.store.env.damage() {
             return Err(WalletError::Store(damage.into()).into());
         }
@@ -38,7 +41,7 @@ impl Wallet {
         let now = self.shared.node.time();
         // The copy is checked before it replaces an earlier backup.
         let copy = |to: &mut File| {
-            self.store.copy_to(to)?;
+            self.copy_with(states, to)?;
             let to = &*to;
             std::thread::scope(|scope| {
                 // The copy goes to the disk while it is checked. The sync of the finished file then finds little to write.
@@ -62,7 +65,29 @@ impl Wallet {
             };
             ServiceError::new(ErrorKind::Refused, detail)
         })?;
-        self.note_backup(before, now)
+        // The backup is complete, whether or not the wallet's own disk has room for the note.
+        if let Err(error) = self.note_backup(before, now) {
+            tracing::warn!(wallet = self.name(), %error, "cannot note that the wallet has a backup");
+        }
+        Ok(())
+    }
+
+    /// Copies the wallet to an empty file, with the states of its policies.
+    fn copy_with(&self, states: &[(String, Blob)], to: &mut File) -> Result<()> {
+        if states.is_empty() {
+            return self.store.copy_to(to);
+        }
+        self.in_making(|folder| {
+            let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(DATA_FILE));
+            self.store.copy_to(&mut made?)?;
+            let copy = Store::open(folder, &self.shared.settings)?;
+            let mut txn = copy.write()?;
+            for (policy, state) in states {
+                copy.tables.meta.put(&mut txn, &state_key(policy), state)?;
+            }
+            txn.commit()?;
+            copy.copy_to(to)
+        })
     }
 
     /// Records a backup, made at `time` (Unix seconds), that includes the first `changes` changes that require one.
@@ -131,13 +156,15 @@ fn check_copy(copy: &File, of: &Path) -> Result<()> {
     check(copy).map_err(|fault| StoreError::BadFile { file: of.to_owned(), fault }.into())
 }
 
-/// Copies a backup to a wallet's data file. The folder exists and holds no wallet. A killed process leaves only an
-/// unfinished file, which the next start removes.
-pub fn unpack(mut backup: File, folder: &Path) -> Result<()> {
+/// Copies the used pages of a backup to a wallet's data file. The folder exists and holds no wallet. A killed process
+/// leaves only an unfinished file, which the next start removes.
+pub fn unpack(backup: File, folder: &Path) -> Result<()> {
+    let bad = |fault| StoreError::BadFile { file: folder.join(DATA_FILE), fault };
+    let used = DataFile::of(backup.try_clone()?).map_err(bad)?.used();
     let unfinished = folder.join(format!("{DATA_FILE}{UNFINISHED}"));
     // Readable only by its owner, since it may contain keys.
     let mut to = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-    io::copy(&mut backup, &mut to)?;
+    io::copy(&mut backup.take(used), &mut to)?;
     to.sync_all()?;
     fs::rename(&unfinished, folder.join(DATA_FILE))?;
     File::open(folder)?.sync_all().map_err(WalletError::from)

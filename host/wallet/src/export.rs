@@ -3,7 +3,7 @@
 //! The rows are written to a new file, so no part of a former row, such as an encrypted key, is in it. The new file has
 //! an encryption key of its own.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
@@ -26,7 +26,7 @@ use super::store::{Reading, Store, Tables, Writing};
 const NOTHING: &str = "Error: Wallet has no descriptors to export";
 
 impl Wallet {
-    /// Writes a copy without private keys to a new file, within the rules for clients' files. The wallet's writes wait.
+    /// Writes a copy without private keys to a new file, within the rules for clients' files.
     ///
     /// Fails with `Refused` if the file exists, or may not or cannot be written, or the wallet has nothing to watch.
     /// Fails with `Storage` if the wallet's file is damaged. The log has the reason for every failure.
@@ -34,7 +34,6 @@ impl Wallet {
         if let Some(damage) = self.store.env.damage() {
             return Err(WalletError::Store(damage.into()).into());
         }
-        let _writes = self.lock_writes();
         let exported = self.shared.client_files.replace(file, folders, |_| Ok(false), |to| self.export(to));
         exported.map_err(|error| {
             tracing::error!(wallet = self.name(), file = %file.display(), %error, "the export failed");
@@ -53,23 +52,34 @@ impl Wallet {
         })
     }
 
-    /// Copies the rows to a new store below the wallet's folder, then that store's pages to the file. If the process is
-    /// killed, the next start removes the folder.
+    /// Copies the rows to a new store below the wallet's folder, then that store's pages to the file.
     fn export(&self, to: &mut File) -> Result<()> {
+        self.in_making(|folder| {
+            let store = Store::create(folder, self.store.env.folder(), &self.shared.settings)?;
+            self.copy_rows(&store)?;
+            store.copy_to(to)
+        })
+    }
+
+    fn copy_rows(&self, store: &Store) -> Result<()> {
         let (txn, t) = (self.store.read()?, self.store.tables);
         if t.descriptors.is_empty(&txn)? && t.imported_keys.is_empty(&txn)? && t.imported_watch.is_empty(&txn)? {
             return Err(ServiceError::new(ErrorKind::Refused, NOTHING).into());
         }
-        outrigger_disk::finish(self.store.env.folder())?;
-        let folder = self.store.env.folder().join(MAKING);
-        DirBuilder::new().mode(0o700).create(&folder)?;
-        let copied = Store::create(&folder, self.store.env.folder(), &self.shared.settings).and_then(|store| {
-            let mut export = Export { from: &t, txn: &txn, to: store.tables, out: store.write()? };
-            export.rows()?;
-            export.out.commit()?;
-            store.copy_to(to)
-        });
-        let removed = fs::remove_dir_all(&folder);
+        let mut export = Export { from: &t, txn: &txn, to: store.tables, out: store.write()? };
+        export.rows()?;
+        Ok(export.out.commit()?)
+    }
+
+    /// Runs `copy` with an empty folder below the wallet's, for one copy at a time. The wallet stays usable. If the
+    /// process is killed, the next start removes the folder.
+    pub(super) fn in_making(&self, copy: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+        let _making = self.making.lock();
+        let folder = self.store.env.folder();
+        outrigger_disk::finish(folder)?;
+        DirBuilder::new().mode(0o700).create(folder.join(MAKING))?;
+        let copied = copy(&folder.join(MAKING));
+        let removed = outrigger_disk::finish(folder);
         copied?;
         Ok(removed?)
     }
@@ -186,7 +196,7 @@ fn is_imported(ownership: Ownership, descriptors: &[u32]) -> bool {
 
 impl Tables {
     /// The tables that an export copies unchanged.
-    fn unchanged(&self) -> [Table; 17] {
+    fn unchanged(&self) -> [Table; 19] {
         [
             self.active,
             self.labels,
@@ -198,6 +208,8 @@ impl Tables {
             self.conflicted,
             self.spends,
             self.outputs,
+            self.log,
+            self.log_due,
             self.mempool_conflicts,
             self.derived,
             self.blocks,

@@ -15,7 +15,7 @@ use outrigger_service::wire::{Blob, from_bytes};
 
 use super::descriptors::{SECP, parse_stored};
 use super::error::{Result, WalletError};
-use super::guards::{KeyId, Policies};
+use super::guards::{Guarded, KeyId, Policies};
 use super::imported::scripts_of_key;
 use super::live::Wallet;
 use super::store::Reading;
@@ -32,15 +32,12 @@ impl Wallet {
     /// # Errors
     /// The list of keys cannot be stored, or the wallet cannot be read.
     pub fn policies(&self) -> Result<Policies> {
+        let Guarded { policies, version, .. } = self.guarded.lock().clone();
         let guards = &self.shared.guards;
-        let version = guards.version.load(Ordering::SeqCst);
-        let known = self.guarded.lock().policies.clone();
-        if self.guarded.lock().version == version || (known.is_empty() && guards.is_idle()) {
-            return Ok(known);
+        if version == guards.version.load(Ordering::SeqCst) || (policies.is_empty() && guards.is_idle()) {
+            return Ok(policies);
         }
-        let txn = self.store.read()?;
-        let keys = self.guarded_keys(&txn)?;
-        self.settle_policies(&keys, version)
+        self.settle_policies(&*self.store.read()?, false)
     }
 
     /// Whether it has policies, or may have got some since [`Self::policies`] was last called. Reads nothing from disk.
@@ -51,26 +48,34 @@ impl Wallet {
         !guarded.policies.is_empty() || !(is_current || guards.is_idle())
     }
 
-    /// Finds the policies for these private keys. At run time, policies are only added.
-    fn settle_policies(&self, keys: &BTreeSet<KeyId>, version: u64) -> Result<Policies> {
-        let mut guarded = self.guarded.lock();
-        guarded.policies = self.shared.guards.settle(&self.name, &guarded.policies, keys)?;
-        guarded.version = version;
-        Ok(guarded.policies.clone())
+    /// Finds the policies for the wallet's private keys. A wallet that does not load only gets more of them.
+    fn settle_policies(&self, txn: &Reading<'_>, loads: bool) -> Result<Policies> {
+        let guards = &self.shared.guards;
+        loop {
+            let version = guards.version.load(Ordering::SeqCst);
+            let before = self.guarded.lock().clone();
+            let keys = self.guarded_keys(txn)?;
+            let policies = guards.settle(&self.name, &before.policies, &keys, loads)?;
+            let mut guarded = self.guarded.lock();
+            // Meanwhile an unlock may have revealed more keys, or another call may have found more policies.
+            if *guarded == before {
+                *guarded = Guarded { policies: policies.clone(), version, ..before };
+                return Ok(policies);
+            }
+        }
     }
 
     /// Finds a wallet's policies when it is loaded, and stores them.
     pub(super) fn begin_guarding(&self) -> Result<()> {
-        let txn = self.store.read()?;
-        for entry in self.store.tables.meta.prefix_iter(&txn, POLICY_STATE)? {
-            let (key, state) = entry?;
-            let policy = String::from_utf8_lossy(key.get(POLICY_STATE.len()..).unwrap_or_default()).into_owned();
-            self.guarded.lock().pending.insert(policy, state.to_vec());
-        }
-        drop(txn);
         let before = self.guarded.lock().policies.clone();
-        let now = self.policies()?;
-        if before == now || self.read_only().is_some() {
+        let txn = self.store.read()?;
+        let now = if self.may_be_guarded() { self.settle_policies(&txn, true)? } else { Policies::default() };
+        let states = self.store.tables.meta.prefix_iter(&txn, POLICY_STATE)?;
+        let mut states = states.map(|row| Ok(row?.0.to_vec())).collect::<Result<Vec<_>>>()?;
+        drop(txn);
+        // The wallet keeps no states of policies that do not guard it.
+        states.retain(|key| now.iter().all(|policy| state_key(policy) != *key));
+        if (before == now && states.is_empty()) || self.read_only().is_some() {
             return Ok(());
         }
         for removed in before.iter().filter(|name| !now.contains(name)) {
@@ -78,7 +83,7 @@ impl Wallet {
         }
         self.write(|write| {
             write.meta.policies = now.iter().map(ToString::to_string).collect();
-            Ok(())
+            states.iter().try_for_each(|key| write.delete(write.t.meta, key).map(drop))
         })
     }
 
@@ -182,25 +187,17 @@ fn single(public_key: &[u8]) -> Option<KeyId> {
 
 impl Wallet {
     /// A policy's state from the wallet's backup, until the policy has restored it.
-    pub fn pending_policy_state(&self, policy: &str) -> Option<Blob> {
-        self.guarded.lock().pending.get(policy).cloned().map(Blob)
+    pub fn pending_policy_state(&self, policy: &str) -> Result<Option<Blob>> {
+        let txn = self.store.read()?;
+        let state = self.store.tables.meta.get(&txn, &state_key(policy))?;
+        Ok(state.map(|state| Blob(state.to_vec())))
     }
 
     /// Records that a policy has restored its state.
     pub fn policy_restored(&self, policy: &str) -> ServiceResult<()> {
-        self.set_policy_state(policy, None)?;
-        self.guarded.lock().pending.remove(policy);
-        Ok(())
-    }
-
-    /// Sets the state of a policy that the wallet's next backup includes. `None`: no state.
-    pub fn set_policy_state(&self, policy: &str, state: Option<Blob>) -> ServiceResult<()> {
-        let key = state_key(policy);
         // Works in a read-only wallet, too, as backups do.
-        Ok(self.write_in(&self.lock_writes(), |write| match state {
-            Some(state) => write.put(write.t.meta, &key, &state),
-            None => write.delete(write.t.meta, &key).map(drop),
-        })?)
+        let key = state_key(policy);
+        Ok(self.write_in(&self.lock_writes(), |write| write.delete(write.t.meta, &key).map(drop))?)
     }
 }
 
@@ -208,7 +205,7 @@ impl Wallet {
 pub const POLICY_STATE: &[u8] = b"policy ";
 
 /// The key of a policy's state in the table `meta`.
-fn state_key(policy: &str) -> Vec<u8> {
+pub fn state_key(policy: &str) -> Vec<u8> {
     [POLICY_STATE, policy.as_bytes()].concat()
 }
 
@@ -228,9 +225,7 @@ impl Write<'_> {
                 guarded.policies = guarded.policies.iter().chain(&*of_other).cloned().collect();
             }
         }
-        let version = guards.version.load(Ordering::SeqCst);
-        let keys = self.wallet.guarded_keys(self.reads())?;
-        let policies = self.wallet.settle_policies(&keys, version)?;
+        let policies = self.wallet.settle_policies(self.reads(), false)?;
         self.meta.policies = policies.iter().map(ToString::to_string).collect();
         Ok(())
     }

@@ -41,8 +41,9 @@ impl Guards {
         self.rules.is_empty() && self.keys.lock().is_empty()
     }
 
-    /// The policies of a wallet that had the policies `before` and has the private keys `own`. Lists a guarded wallet's keys.
-    pub fn settle(&self, wallet: &str, before: &[Arc<str>], own: &BTreeSet<KeyId>) -> Result<Policies> {
+    /// The policies of a wallet that had the policies `before` and has the private keys `own`. Lists a guarded wallet's keys. Takes
+    /// removed policies off them only if the wallet `loads`: another loaded wallet with the same key may list them again.
+    pub fn settle(&self, wallet: &str, before: &[Arc<str>], own: &BTreeSet<KeyId>, loads: bool) -> Result<Policies> {
         let mut keys = self.keys.lock();
         let of_rules =
             |remove: bool| self.rules.iter().filter(move |rule| rule.remove == remove && rule.concerns(wallet));
@@ -54,7 +55,7 @@ impl Guards {
         let mut changed = keys.clone();
         for key in own {
             let of_key = changed.entry(key.clone()).or_default();
-            of_key.retain(|name| !removed.contains(name.as_str()));
+            of_key.retain(|name| !loads || !removed.contains(name.as_str()));
             of_key.extend(names.iter().cloned());
         }
         changed.retain(|_, of_key| !of_key.is_empty());
@@ -72,12 +73,12 @@ impl Guards {
 }
 
 /// A wallet's policies, and the version of the list of keys for which they were found.
-#[derive(Default)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Guarded {
     pub policies: Policies,
-    /// Policies' states from the wallet's backup, until the policies have restored them.
-    pub pending: BTreeMap<String, Vec<u8>>,
     pub version: u64,
+    /// Counts how often the wallet was unlocked.
+    pub unlocks: u64,
 }
 
 #[cfg(test)]
@@ -98,18 +99,32 @@ mod tests {
         let rules = vec![rule(&["hot*"], "second", false), rule(&["hot"], "first", false)];
         let guards = Guards::open(dir.path(), rules).unwrap();
         let [mine, other] = ["mine", "other"].map(|key| BTreeSet::from([key.to_owned()]));
-        assert_eq!(names(&guards.settle("copy", &[], &mine).unwrap()), Vec::<&str>::new());
-        assert_eq!(names(&guards.settle("hot", &[], &mine).unwrap()), ["second", "first"]);
-        assert_eq!(names(&guards.settle("copy", &[], &mine).unwrap()), ["second", "first"]);
-        assert_eq!(names(&guards.settle("copy", &[], &other).unwrap()), Vec::<&str>::new());
-        assert_eq!(names(&guards.settle("hotter", &["kept".into()], &other).unwrap()), ["second", "kept"]);
+        assert_eq!(names(&guards.settle("copy", &[], &mine, true).unwrap()), Vec::<&str>::new());
+        assert_eq!(names(&guards.settle("hot", &[], &mine, true).unwrap()), ["second", "first"]);
+        assert_eq!(names(&guards.settle("copy", &[], &mine, true).unwrap()), ["second", "first"]);
+        assert_eq!(names(&guards.settle("copy", &[], &other, true).unwrap()), Vec::<&str>::new());
+        assert_eq!(names(&guards.settle("hotter", &["kept".into()], &other, true).unwrap()), ["second", "kept"]);
 
         // Another start, whose configuration says nothing.
         let guards = Guards::open(dir.path(), Vec::new()).unwrap();
-        assert_eq!(names(&guards.settle("copy", &[], &mine).unwrap()), ["first", "second"]);
+        assert_eq!(names(&guards.settle("copy", &[], &mine, true).unwrap()), ["first", "second"]);
         let guards = Guards::open(dir.path(), vec![rule(&["*"], "first", true)]).unwrap();
-        assert_eq!(names(&guards.settle("copy", &["first".into()], &mine).unwrap()), ["second"]);
+        assert_eq!(names(&guards.settle("copy", &["first".into()], &mine, true).unwrap()), ["second"]);
         let guards = Guards::open(dir.path(), Vec::new()).unwrap();
-        assert_eq!(names(&guards.settle("copy", &[], &mine).unwrap()), ["second"]);
+        assert_eq!(names(&guards.settle("copy", &[], &mine, true).unwrap()), ["second"]);
+    }
+
+    #[test]
+    fn two_wallets_with_a_key_do_not_change_its_policies_in_turn() {
+        let dir = tempfile::tempdir().unwrap();
+        let mine = BTreeSet::from(["mine".to_owned()]);
+        let guards = Guards::open(dir.path(), vec![rule(&["hot"], "first", true)]).unwrap();
+        for (wallet, before) in [("hot", vec!["first".into()]), ("copy", vec!["first".into()])] {
+            guards.settle(wallet, &before, &mine, true).unwrap();
+        }
+        let version = guards.version.load(Ordering::SeqCst);
+        assert_eq!(names(&guards.settle("hot", &[], &mine, false).unwrap()), Vec::<&str>::new());
+        assert_eq!(names(&guards.settle("copy", &["first".into()], &mine, false).unwrap()), ["first"]);
+        assert_eq!(guards.version.load(Ordering::SeqCst), version);
     }
 }

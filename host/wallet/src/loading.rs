@@ -15,6 +15,7 @@ use outrigger_service::wallet::CreateOptions;
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 use rustix::process::{Resource, getrlimit};
 
+use super::contents::check_file;
 use super::error::{Result, WalletError};
 use super::follow::together::catch_up_together;
 use super::live::Wallet;
@@ -136,16 +137,7 @@ impl WalletManager {
 
     /// The wallet of a file. Fails with bitcoind's message if it is not recognised.
     fn open_store(&self, name: &str, folder: &Path) -> ServiceResult<Wallet> {
-        let store = match Store::open(folder, &self.shared.settings) {
-            Err(WalletError::Store(StoreError::BadFile { fault: Fault::Foreign, .. })) => {
-                return Err(cannot_load(folder, &WalletError::NotAWallet.to_string()));
-            }
-            Err(
-                error @ (WalletError::NotAWallet
-                | WalletError::Store(StoreError::OtherLayout { .. } | StoreError::BadFile { .. })),
-            ) => return Err(cannot_load(folder, &error.to_string())),
-            opened => opened?,
-        };
+        let store = Store::open(folder, &self.shared.settings).map_err(|error| not_opened(folder, error))?;
         Ok(Wallet::of_chain(name.to_owned(), store, self.shared.clone())?)
     }
 
@@ -202,6 +194,8 @@ impl WalletManager {
         if !backup::is_database(&backup).map_err(WalletError::from)? {
             return Err(cannot_load(&self.dir.join(&name), "Data is not in recognized format."));
         }
+        // The file may have any length, and comes from a client: it is checked before it is copied, and the copy when it is opened.
+        check_file(&backup, &data).map_err(|error| not_opened(&folder, error))?;
         self.check_files(0)?;
         self.wait_closed(&name, &folder)?;
         files::make_folder(&self.dir, &name)?;
@@ -380,6 +374,19 @@ fn is_of_bitcoind(mut file: fs::File) -> io::Result<bool> {
     let mut head = [0; SQLITE.len()];
     file.read_exact(&mut head)?;
     Ok(head == *SQLITE || BERKELEY.iter().any(|magic| head[12..] == *magic))
+}
+
+/// The error for a file that does not open. Bitcoind's message, if the file is not recognised.
+fn not_opened(folder: &Path, error: WalletError) -> ServiceError {
+    match error {
+        WalletError::Store(StoreError::BadFile { fault: Fault::Foreign, .. }) => {
+            cannot_load(folder, &WalletError::NotAWallet.to_string())
+        }
+        WalletError::NotAWallet | WalletError::Store(StoreError::OtherLayout { .. } | StoreError::BadFile { .. }) => {
+            cannot_load(folder, &error.to_string())
+        }
+        other => other.into(),
+    }
 }
 
 /// The error for a missing or unrecognised wallet.

@@ -78,7 +78,9 @@ impl Wallet {
         let deadline = Instant::now() + Duration::from_secs(seconds);
         *self.lock.lock() = Lock::Unlocked { key, until, deadline };
         // Only the private texts tell all keys by which copies of it are found.
-        self.guarded.lock().version = 0;
+        let mut guarded = self.guarded.lock();
+        (guarded.version, guarded.unlocks) = (0, guarded.unlocks + 1);
+        drop(guarded);
         self.shared.follower.alarms.set(deadline, Due::Lock(self.slot));
         self.tell_lock(false);
         Ok(())

@@ -88,9 +88,10 @@ fn waitevents_answers_with_the_entries_after_a_number_and_waits_for_the_first() 
     let plugin: TestPlugin<HistoryPlugin> = host.start(json!({}));
     let nothing = |next: Value| json!({"events": [], "next": next, "missed": []});
     assert_eq!(plugin.call("waitevents", json!([])), Ok(nothing(json!(0))));
-    let [waiting, later, canceled] = [0, 8, 0].map(|since| plugin.begin("waitevents", json!([since])));
+    // A number beyond the end does not wait.
+    assert_eq!(plugin.call("waitevents", json!([8])), Ok(nothing(json!(0))));
+    let [waiting, canceled] = [(); 2].map(|()| plugin.begin("waitevents", json!([0])));
     plugin.cancel(&canceled);
-    let timed = plugin.begin("waitevents", json!([8, 1]));
     host.wallet.with(|state| state.log.push(entry(7))).unwrap();
     plugin.tell(Event::WalletLogged { wallet: "w".into(), last: 7 });
     let answer = waiting.answer().unwrap().unwrap();
@@ -102,8 +103,9 @@ fn waitevents_answers_with_the_entries_after_a_number_and_waits_for_the_first() 
     ))
     .unwrap();
     assert_eq!(answer, json!({"events": [event], "next": 7, "missed": []}));
+    let [later, timed] = [json!([7]), json!([7, 1])].map(|params| plugin.begin("waitevents", params));
+    assert_eq!(wait_for(&timed), Ok(nothing(json!(7))));
     assert_eq!((later.answer(), canceled.answer()), (None, None));
-    assert_eq!(wait_for(&timed), Ok(nothing(json!(8))));
     // If `since` is an object by wallet name, so is `next`.
     let answer = plugin.call("waitevents", json!([{"w": 6}])).unwrap();
     assert_eq!((&answer["next"], &answer["events"][0]["number"]), (&json!({"w": 7}), &json!(7)));

@@ -41,10 +41,7 @@ pub fn answer_due(waits: &Waits<Wanted>, wallet: Option<&str>) {
     let last = |scope: u64| waits.host.wallet.log(Scope(scope), u64::MAX, 1).map(|log| log.last);
     let seen: HashMap<u64, _> = scopes.into_iter().map(|scope| (scope, last(scope))).collect();
     // If a wallet cannot be read, the call's answer below is the error.
-    let is_met = |cursor: &Cursor| {
-        seen.get(&cursor.scope.0)
-            .is_some_and(|last| last.as_ref().is_ok_and(|last| *last > cursor.since) || last.is_err())
-    };
+    let is_met = |cursor: &Cursor| seen.get(&cursor.scope.0).is_some_and(|last| *last != Ok(cursor.since));
     // Calls with the same cursors share an answer.
     let mut answers = HashMap::new();
     for Waiter { reply, wanted, .. } in waits.take_due(|wanted| wanted.cursors.iter().any(is_met)) {
@@ -86,7 +83,8 @@ impl Wanted {
 
     fn has_news(&self, host: &Host) -> Result<bool, RpcError> {
         for cursor in &self.cursors {
-            if host.wallet.log(cursor.scope, cursor.since, 1)?.last > cursor.since {
+            // A number beyond the end is of another log, such as that of a wallet since restored from a backup.
+            if host.wallet.log(cursor.scope, cursor.since, 1)?.last != cursor.since {
                 return Ok(true);
             }
         }
@@ -108,6 +106,9 @@ impl Wanted {
                 let log = host.wallet.log(*scope, *since, limit)?;
                 if *since < log.dropped {
                     missed.push(wallet);
+                }
+                if log.entries.is_empty() {
+                    reached = log.last;
                 }
                 for entry in &log.entries {
                     payments += entry.payments.len();

@@ -3,7 +3,7 @@
 //! While the receiver is unreachable or does not answer, the whole hook pauses. After an answer other than success, only the entry waits.
 //! Each hook has its own thread, so a slow receiver delays no other hook.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::http;
 use crate::options::Hook;
-use crate::queue::{Key, Letter, MAX_WAITING, Queue, pause};
+use crate::queue::{Key, Letter, MAX_WAITING, Queue, is_to_come, pause};
 
 /// The time limit for connecting, the request and the answer together.
 const POST_TIMEOUT: Duration = Duration::from_secs(20);
@@ -65,6 +65,8 @@ pub struct Delivery {
 pub struct Round {
     pub queue: Queue,
     news: VecDeque<(String, LogEntry)>,
+    /// Why wallets could not be read, as logged.
+    unread: BTreeMap<String, String>,
     delivered: u64,
     /// The number of attempts in a row without an answer.
     failures: u32,
@@ -80,6 +82,7 @@ impl Round {
         Self {
             queue,
             news: VecDeque::new(),
+            unread: BTreeMap::new(),
             delivered: 0,
             failures: 0,
             paused: 0,
@@ -133,43 +136,44 @@ impl Delivery {
 
     /// Delivers until the plugin stops.
     pub fn run(&self) {
+        let mut failures = 0;
         while !self.stops() {
-            let mut round = match Queue::open(&self.host, &self.hook.url.text) {
-                Ok(queue) => Round::new(queue),
-                Err(error) => {
-                    self.host.log(Level::Warn, format!("the store cannot be read: {error}"));
-                    self.wait(POLL_INTERVAL);
-                    continue;
-                }
-            };
-            // After an error of the store, the thread starts again from the stored state.
-            if let Err(error) = self.deliver(&mut round) {
+            // After an error of the store, the thread starts again from the stored state. It may post an entry again that it could not
+            // record, so the pauses grow.
+            let queue = Queue::open(&self.host, &self.hook.url.text);
+            if let Err(error) = queue.and_then(|queue| self.deliver(&mut Round::new(queue), &mut failures)) {
+                failures += 1;
                 self.host.log(Level::Warn, format!("the hook to {} pauses: {error}", self.hook.url.entry));
-                self.wait(POLL_INTERVAL);
+                self.wait(Duration::from_secs(pause(failures)), false);
             }
         }
     }
 
-    fn deliver(&self, round: &mut Round) -> Result<()> {
+    /// Sets the number of the store's failures in a row to 0 once the store has recorded an attempt.
+    fn deliver(&self, round: &mut Round, failures: &mut u32) -> Result<()> {
         while !self.stops() {
             let now = now();
             let has_tried = self.step(round, |letter| self.post(letter), now)?;
+            if has_tried {
+                *failures = 0;
+            }
             self.lock().report = self.report_of(round);
             self.measure(&round.queue);
             if !has_tried {
                 let due = round.queue.waiting.values().map(|failing| failing.next).min();
                 // While the hook pauses, it posts neither new entries nor retries.
-                let until = if round.paused > now { Some(round.paused) } else { due };
+                let until = if is_to_come(round.paused, now) { Some(round.paused) } else { due };
                 let until = until.map_or(POLL_INTERVAL, |until| Duration::from_secs(until.saturating_sub(now).max(1)));
-                self.wait(until.min(POLL_INTERVAL));
+                self.wait(until.min(POLL_INTERVAL), true);
             }
         }
         Ok(())
     }
 
-    fn wait(&self, time: Duration) {
+    /// Waits for this time, or until the plugin stops, or, with `for_news`, until a log has new entries.
+    fn wait(&self, time: Duration, for_news: bool) {
         let shared = self.lock();
-        let idle = |shared: &mut Shared| !shared.stops && !shared.has_news;
+        let idle = |shared: &mut Shared| !(shared.stops || for_news && shared.has_news);
         let waited = self.changed.wait_timeout_while(shared, time, idle);
         waited.unwrap_or_else(PoisonError::into_inner).0.has_news = false;
     }
@@ -184,7 +188,7 @@ impl Delivery {
         post: impl Fn(&Letter) -> std::result::Result<(), Failure>,
         now: u64,
     ) -> Result<bool> {
-        if round.paused > now {
+        if is_to_come(round.paused, now) {
             return Ok(false);
         }
         let Some(letter) = self.choose(round, now)? else { return Ok(false) };
@@ -257,23 +261,41 @@ impl Delivery {
                 }
                 return Ok(Some(Letter { key: (entry.number, wallet), body }));
             }
-            round.queue.advance(&wallet, entry.number)?;
+            round.queue.pass(&(entry.number, wallet));
         }
+        round.queue.store_positions()?;
         Ok(None)
     }
 
-    /// Reads the entries after the stored positions. Skips wallets that are not loaded.
+    /// Reads the entries after the positions. Logs why a wallet cannot be read, once.
     fn read(&self, round: &mut Round) -> Result<()> {
         let wallets = self.hook.wallets.clone().map_or_else(|| self.host.wallet.list(Scope::NONE), Ok)?;
         for wallet in wallets {
             let position = round.queue.positions.get(&wallet).copied().unwrap_or(0);
             let log = self.host.wallet_scope(&wallet).and_then(|scope| self.host.wallet.log(scope, position, BATCH));
-            let Ok(log) = log else { continue };
+            let receiver = &self.hook.url.entry;
+            let log = match log {
+                Ok(log) => log,
+                Err(error) => {
+                    let error = error.to_string();
+                    if round.unread.get(&wallet) != Some(&error) {
+                        self.host.log(Level::Warn, format!("{receiver} gets no entries of '{wallet}': {error}"));
+                        round.unread.insert(wallet, error);
+                    }
+                    continue;
+                }
+            };
+            round.unread.remove(&wallet);
             if position > 0 && log.dropped > position {
-                let receiver = &self.hook.url.entry;
                 let missed = format!("{receiver} misses entries that the log of '{wallet}' has dropped");
                 self.host.log(Level::Error, missed);
-                round.queue.advance(&wallet, log.dropped)?;
+                round.queue.set_position(&wallet, log.dropped);
+            }
+            if position > log.last {
+                let other =
+                    format!("the log of '{wallet}' ends before the last entry for {receiver}, which continues there");
+                self.host.log(Level::Warn, other);
+                round.queue.set_position(&wallet, log.last);
             }
             round.news.extend(log.entries.into_iter().map(|entry| (wallet.clone(), entry)));
         }

@@ -47,6 +47,8 @@ impl Plugin for WebhooksPlugin {
 
     fn start(&self) -> Result<(), String> {
         open_store(&self.host, Scope::NONE, STORE_VERSION, |_, _| Ok(()))?;
+        let urls = self.deliveries.iter().map(|delivery| &*delivery.hook.url.text);
+        queue::remove_others(&self.host, urls).map_err(|error| error.to_string())?;
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         for delivery in &self.deliveries {
             let delivery = delivery.clone();

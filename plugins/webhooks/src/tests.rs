@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::deliver::{Delivery, Failure, Round, idempotency_key, signature};
 use crate::http::{Url, post};
 use crate::options::{Hook, Options};
-use crate::queue::{Letter, MAX_DEAD, PATIENCE, Queue};
+use crate::queue::{Letter, MAX_DEAD, PATIENCE, Queue, remove_others};
 
 fn hooks(options: Value) -> Result<Vec<Hook>, String> {
     Options::read(options.as_object().unwrap().clone())?.hooks()
@@ -228,6 +228,92 @@ fn dead_letters_are_bounded_and_counted() {
     let queue = setup.round().queue;
     assert_eq!((queue.dead_count, queue.dead.len()), (count, MAX_DEAD));
     assert_eq!(queue.dead.first_key_value().unwrap().0.0, 6);
+}
+
+#[test]
+fn an_entry_of_a_wallet_with_a_long_name_is_retried() {
+    let host = StubHost::new();
+    let name = "n".repeat(600);
+    let mut state = WalletState::empty(&name);
+    state.log = vec![entry(1, LogKind::Seen)];
+    host.wallet.set(Some(state));
+    let delivery = Delivery::new(host.handle(), one(json!({"url": "https://a/", "secret": "shop"})).unwrap());
+    let open = || Round::new(Queue::open(&host.handle(), "https://a/").unwrap());
+    assert!(delivery.step(&mut open(), |_| Err(Failure::Refused("500".into())), 0).unwrap());
+    assert!(host.store.rows().keys().all(|key| key.len() < 100));
+    let mut round = open();
+    assert_eq!(round.queue.positions[&name], 1);
+    let post = |letter: &Letter| {
+        assert_eq!(letter.key, (1, name.clone()));
+        Ok(())
+    };
+    assert!(delivery.step(&mut round, post, 1).unwrap());
+    assert!(open().queue.waiting.is_empty());
+}
+
+#[test]
+fn a_hook_continues_at_the_end_of_a_log_that_ends_before_its_position() {
+    let setup = Setup::new(1..=3);
+    setup.steps(&mut setup.round(), 0, |_| Ok(()));
+    assert_eq!(setup.posted(), [1, 2, 3]);
+    setup.host.wallet.set(Some(with_log(vec![entry(2, LogKind::Seen)])));
+    let mut round = setup.round();
+    setup.steps(&mut round, 0, |_| Ok(()));
+    setup.host.wallet.set(Some(with_log(vec![entry(2, LogKind::Seen), entry(3, LogKind::Seen)])));
+    setup.steps(&mut round, 0, |_| Ok(()));
+    assert_eq!(setup.posted(), [3]);
+}
+
+#[test]
+fn a_wallet_that_is_not_loaded_is_logged_once() {
+    let host = StubHost::new();
+    host.wallet.set(Some(WalletState::empty("w")));
+    let hook = one(json!({"url": "https://a/", "secret": "shop", "wallets": ["other", "w"]})).unwrap();
+    let delivery = Delivery::new(host.handle(), hook);
+    let mut round = Round::new(Queue::open(&host.handle(), "https://a/").unwrap());
+    for now in 0..3 {
+        assert!(!delivery.step(&mut round, |_| Ok(()), now).unwrap());
+    }
+    assert_eq!(host.log.lines().len(), 1);
+}
+
+#[test]
+fn a_clock_that_is_set_back_delays_no_retry() {
+    let setup = Setup::new(1..=1);
+    let (mut round, later) = (setup.round(), PATIENCE - 1);
+    setup.steps(&mut round, later, |_| Err(Failure::Refused("500".into())));
+    setup.steps(&mut round, 5, |_| Err(Failure::Unreachable("no route".into())));
+    setup.steps(&mut round, later, |_| Err(Failure::Unreachable("no route".into())));
+    setup.steps(&mut round, 5, |_| Ok(()));
+    assert_eq!(setup.posted(), [1; 4]);
+    assert!(round.queue.waiting.is_empty());
+}
+
+#[test]
+fn a_hook_whose_store_fails_pauses_despite_news() {
+    let setup = Setup::new(1..=1);
+    setup.host.store.set_bound(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| setup.delivery.run());
+        for _ in 0..50 {
+            setup.delivery.wake();
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        setup.delivery.stop();
+    });
+    let pauses = setup.host.log.lines().iter().filter(|(_, line)| line.contains("pauses")).count();
+    assert_eq!(pauses, 1);
+}
+
+#[test]
+fn a_start_removes_the_rows_of_removed_hooks() {
+    let setup = Setup::new(1..=3);
+    setup.steps(&mut setup.round(), 0, |_| Ok(()));
+    let urls = |urls: &[&'static str]| remove_others(&setup.host.handle(), urls.iter().copied()).unwrap();
+    urls(&["https://b/", "https://a/", "https://c/"]);
+    assert_eq!(setup.round().queue.positions["w"], 1000);
+    urls(&["https://b/", "https://c/"]);
+    assert!(setup.host.store.rows().is_empty());
 }
 
 #[test]

@@ -157,7 +157,8 @@ provided! {
         fn judge(query: PolicyQuery) -> Judgement;
         /// The policy's state for the wallet with this name, for a backup of the wallet; none if it has none.
         fn save(wallet: String) -> Option<Blob> = None;
-        /// Restores the state from a backup of the wallet. Where it differs from the current state, the stricter one applies.
+        /// Restores the state from a backup of the wallet. Where it differs from the current state, the stricter one applies. The bytes
+        /// come from a client's file, which the client may have changed, so they must not allow anything.
         fn restore(saved: SavedPolicy) -> () = ();
     }
 }

@@ -95,6 +95,11 @@ impl DataFile {
         Ok(())
     }
 
+    /// The size of all pages ever used, in bytes. The file may be longer or, if the last of these pages are free, shorter.
+    pub fn used(&self) -> u64 {
+        (self.meta.last_page + 1).saturating_mul(self.meta.page_size as u64)
+    }
+
     pub fn has_table(&self, name: &str) -> Result<bool, Fault> {
         let tables = Tree::new("tables", Rows::Tables, self.meta.main);
         Ok(tables.find(self, name.as_bytes())?.is_some())

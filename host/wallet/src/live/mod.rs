@@ -74,6 +74,8 @@ pub struct Wallet {
     pub(super) rescan: Slot,
     pub(super) feed: Feed,
     pub(super) write_lock: Mutex<()>,
+    /// Held while a file is made in the folder [`MAKING`](outrigger_disk::MAKING).
+    pub(super) making: Mutex<()>,
     pub(super) lag: Mutex<Option<Lag>>,
     /// Transactions on their way to the node. Never locked during a query to the node.
     pub(super) outgoing: Mutex<Outgoing>,
@@ -122,6 +124,7 @@ impl Wallet {
             rescan: Slot::default(),
             feed,
             write_lock: Mutex::new(()),
+            making: Mutex::new(()),
             lag: Mutex::new(None),
             outgoing: Mutex::default(),
             retreat: Mutex::default(),

@@ -2,7 +2,7 @@
 
 use outrigger_service::ErrorKind;
 use outrigger_service::wallet::{AddressType, LabelledScript};
-use outrigger_service::wire::Secret;
+use outrigger_service::wire::{Blob, Secret};
 use tempfile::TempDir;
 
 use super::{Harness, descriptor, elsewhere, foreign, kind_of, spend};
@@ -36,7 +36,7 @@ fn content(view: &WalletView) -> String {
 fn a_backup_has_the_newest_position_of_a_wallet_that_no_block_concerns() {
     let harness = Harness::with_wallet();
     let (_folder, file) = place();
-    let backups: [&dyn Fn(&crate::Wallet); 2] = [&|wallet| wallet.backup(&file, &None).unwrap(), &|wallet| {
+    let backups: [&dyn Fn(&crate::Wallet); 2] = [&|wallet| wallet.backup(&file, &None, &[]).unwrap(), &|wallet| {
         wallet.copy_out(&mut tempfile::tempfile().unwrap()).map(drop).unwrap();
     }];
     for back_up in backups {
@@ -63,7 +63,7 @@ fn a_backup_of_a_live_wallet_opens_as_the_same_wallet() {
     harness.mine(payments[..2].to_vec());
     harness.accept(&payments[2]);
     let before = content(&harness.view());
-    harness.view().wallet().backup(&file, &None).unwrap();
+    harness.view().wallet().backup(&file, &None, &[]).unwrap();
     let info = harness.view().info().unwrap();
     assert!(!info.backup_needed && info.last_backup > 0);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing unfinished is left");
@@ -82,7 +82,7 @@ fn a_backup_of_a_live_wallet_opens_as_the_same_wallet() {
     // An import after the backup makes another backup necessary.
     one.import(vec![descriptor(TEXT, |_| {})]).unwrap();
     assert!(harness.view().info().unwrap().backup_needed);
-    one.backup(&file, &None).unwrap();
+    one.backup(&file, &None, &[]).unwrap();
     assert!(!harness.view().info().unwrap().backup_needed);
 }
 
@@ -97,7 +97,7 @@ fn an_encrypted_wallet_comes_back_locked_and_opens_with_its_passphrase() {
     let harness = Harness::new();
     harness.create("w", |options| options.passphrase = Secret::new("p".into()));
     let (_folder, file) = place();
-    harness.view().wallet().backup(&file, &None).unwrap();
+    harness.view().wallet().backup(&file, &None, &[]).unwrap();
     harness.manager.restore("copy".into(), &file, &None, None, &|_| Ok(())).unwrap();
     let copy = harness.manager.select(Some("copy")).unwrap();
     assert!(copy.info().unwrap().locked);
@@ -115,7 +115,7 @@ fn a_backup_that_cannot_be_written_changes_nothing() {
     std::fs::create_dir(&file).unwrap();
     for place in [&file, &folder.path().join("none/backup"), &data, std::path::Path::new("/"), std::path::Path::new("")]
     {
-        let refused = harness.view().wallet().backup(place, &None).unwrap_err();
+        let refused = harness.view().wallet().backup(place, &None, &[]).unwrap_err();
         assert_eq!(
             (refused.kind, refused.detail.as_str()),
             (ErrorKind::Refused, "Error: Wallet backup failed!"),
@@ -124,7 +124,7 @@ fn a_backup_that_cannot_be_written_changes_nothing() {
     }
     // The error names the system's reason.
     let long = folder.path().join("x".repeat(300));
-    let refused = harness.view().wallet().backup(&long, &None).unwrap_err();
+    let refused = harness.view().wallet().backup(&long, &None, &[]).unwrap_err();
     assert_eq!(refused.detail, "Error: Wallet backup failed! File name too long (os error 36)");
     assert!(harness.view().info().unwrap().backup_needed);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -135,7 +135,7 @@ fn a_backup_that_cannot_be_written_changes_nothing() {
 fn restorewallet_of_what_is_no_backup_makes_no_wallet() {
     let harness = Harness::with_wallet();
     let (folder, file) = place();
-    harness.view().wallet().backup(&file, &None).unwrap();
+    harness.view().wallet().backup(&file, &None, &[]).unwrap();
     let restore = |name: &str, file: &std::path::Path| {
         harness.manager.restore(name.into(), file, &None, Some(true), &|_| Ok(())).unwrap_err()
     };
@@ -175,13 +175,13 @@ fn backupwallet_replaces_a_backup_and_no_other_file() {
     let (folder, file) = place();
     let wallet = harness.view().wallet().clone();
     for _ in 0..2 {
-        wallet.backup(&file, &None).unwrap();
+        wallet.backup(&file, &None, &[]).unwrap();
     }
     let backup = std::fs::read(&file).unwrap();
     for other in [&b"notes"[..], &[], &[7; 20_000], &backup[..4096], &backup[..backup.len() / 2]] {
         let path = folder.path().join("other");
         std::fs::write(&path, other).unwrap();
-        let refused = wallet.backup(&path, &None);
+        let refused = wallet.backup(&path, &None, &[]);
         // A truncated backup may still be recognised as one.
         if refused.is_err() {
             assert_eq!(std::fs::read(&path).unwrap(), other);
@@ -192,7 +192,7 @@ fn backupwallet_replaces_a_backup_and_no_other_file() {
     // No backup is written into the wallets' folder, under any name.
     for own in ["load.json", "unfinished.json", "w/data.mdb", "w/lock.mdb", "new", "w/new"] {
         let before = std::fs::read(harness.dir.path().join(own)).ok();
-        assert_eq!(kind_of(wallet.backup(&harness.dir.path().join(own), &None)), ErrorKind::Refused, "{own}");
+        assert_eq!(kind_of(wallet.backup(&harness.dir.path().join(own), &None, &[])), ErrorKind::Refused, "{own}");
         assert_eq!(std::fs::read(harness.dir.path().join(own)).ok(), before, "{own}");
     }
     let data = harness.dir.path().join("w/data.mdb");
@@ -232,10 +232,52 @@ fn an_export_has_no_private_key() {
 }
 
 #[test]
+fn an_export_waits_for_no_write_and_has_the_log() {
+    let harness = Harness::with_wallet();
+    harness.accept(&spend(&[elsewhere(1)], &[(&harness.address(None), 70)]));
+    let (view, (_folder, file)) = (harness.view(), place());
+    let _writes = view.wallet().lock_writes();
+    view.wallet().export_watch_only(&file, &None).unwrap();
+    harness.manager.restore("copy".into(), &file, &None, None, &|_| Ok(())).unwrap();
+    let logged = |view: &WalletView| {
+        let log = view.log(0, 10).unwrap();
+        (log.last, log.entries.iter().map(|entry| entry.number).collect::<Vec<_>>())
+    };
+    let log = logged(&view);
+    assert_eq!(log.1, [log.0]);
+    assert_eq!(logged(&harness.manager.select(Some("copy")).unwrap()), log);
+}
+
+#[test]
+fn only_a_backup_has_the_states_of_policies() {
+    let harness = Harness::with_wallet();
+    let (wallet, (_folder, file)) = (harness.view().wallet().clone(), place());
+    wallet.backup(&file, &None, &[("judge".into(), Blob(b"the judge's state".to_vec()))]).unwrap();
+    let has =
+        |file: &std::path::Path| std::fs::read(file).unwrap().windows(17).any(|window| window == b"the judge's state");
+    assert!(has(&file) && !has(&wallet.store.data_file()));
+    assert!(!wallet.store.env.folder().join(outrigger_disk::MAKING).exists());
+    // The copy, which no policy guards, does not keep it.
+    harness.manager.restore("copy".into(), &file, &None, None, &|_| Ok(())).unwrap();
+    let copy = harness.manager.select(Some("copy")).unwrap().wallet().clone();
+    assert_eq!(copy.pending_policy_state("judge").unwrap(), None);
+}
+
+#[test]
+fn a_restored_wallet_has_only_the_used_pages_of_its_backup() {
+    let harness = Harness::with_wallet();
+    let (_folder, file) = place();
+    harness.view().wallet().backup(&file, &None, &[]).unwrap();
+    std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(1 << 32).unwrap();
+    harness.manager.restore("copy".into(), &file, &None, None, &|_| Ok(())).unwrap();
+    assert!(std::fs::metadata(harness.dir.path().join("copy/data.mdb")).unwrap().len() < 1 << 24);
+}
+
+#[test]
 fn an_export_replaces_no_file() {
     let harness = Harness::with_wallet();
     let (_folder, file) = place();
-    harness.view().wallet().backup(&file, &None).unwrap();
+    harness.view().wallet().backup(&file, &None, &[]).unwrap();
     let before = std::fs::read(&file).unwrap();
     assert_eq!(kind_of(harness.view().wallet().export_watch_only(&file, &None)), ErrorKind::Refused);
     assert_eq!(std::fs::read(&file).unwrap(), before);

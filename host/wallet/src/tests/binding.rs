@@ -64,7 +64,7 @@ fn wallet_that_would_go_far_back_is_read_only_until_that_is_allowed() {
     let view = harness.view();
     assert_eq!(kind_of(view.wallet().new_address(AddressType::Bech32, false, None)), ErrorKind::Refused);
     let folder = tempfile::tempdir().unwrap();
-    view.wallet().backup(&folder.path().join("backup"), &None).unwrap();
+    view.wallet().backup(&folder.path().join("backup"), &None, &[]).unwrap();
     drop(view);
     harness.manager.unload("w".into(), None).unwrap();
     assert_eq!(harness.manager.load("w".into(), None).unwrap(), info.warnings);

@@ -66,7 +66,7 @@ fn a_restored_or_loaded_wallet_scans_again_where_payments_came_near_the_end_of_w
         let harness = wallet();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("w.backup");
-        harness.view().wallet().backup(&file, &None).unwrap();
+        harness.view().wallet().backup(&file, &None, &[]).unwrap();
         harness.manager.unload("w".into(), None).unwrap();
         for (number, index) in (1_u8..).zip(paid) {
             harness.mine(vec![spend(&[elsewhere(number)], &[(&script(*index), u64::from(*index))])]);

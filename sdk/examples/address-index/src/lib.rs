@@ -17,10 +17,10 @@ use outrigger_sdk::bitcoin::{Amount, ScriptBuf, Txid};
 use outrigger_sdk::follow::{BlockWithSpent, CURSOR_KEY, Follow, Follower, Following, Result as FollowResult};
 use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::service::events::Event;
-use outrigger_sdk::service::store::{KeyRange, MAX_ROWS};
+use outrigger_sdk::service::store::KeyRange;
 use outrigger_sdk::service::{ErrorKind, Scope, ServiceError};
 use outrigger_sdk::standard::to_script;
-use outrigger_sdk::store::{Batch, open_store};
+use outrigger_sdk::store::{Batch, each_row, open_store};
 use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, Host, Plugin, RpcError, amount, methods, plugin};
 use serde_json::{Value, json};
@@ -60,7 +60,11 @@ impl Entry {
         [self.txid.as_byte_array(), &self.amount.to_sat().to_be_bytes()[..]].concat()
     }
 
-    fn read(key: &[u8], value: &[u8]) -> Option<Self> {
+    fn read(key: &[u8], value: &[u8]) -> Result<Self, RpcError> {
+        Self::decode(key, value).ok_or_else(damaged)
+    }
+
+    fn decode(key: &[u8], value: &[u8]) -> Option<Self> {
         let number = |at: usize| Some(u32::from_be_bytes(key.get(at..at + 4)?.try_into().ok()?));
         let (txid, satoshi) = value.split_first_chunk()?;
         Some(Self {
@@ -160,13 +164,12 @@ impl AddressIndex {
         loop {
             let before = cursor(call)?;
             let [mut received, mut spent] = [Amount::ZERO; 2];
-            let mut next = Some(key.to_vec());
-            while let Some(from) = next {
-                next = read(call, &key, from, MAX_ROWS as u32, |entry| {
-                    let sum = if entry.spends { &mut spent } else { &mut received };
-                    *sum = sum.saturating_add(entry.amount);
-                })?;
-            }
+            each_row(call.host, call.scope, KeyRange::prefix(&key), |key, value| {
+                let entry = Entry::read(key, value)?;
+                let sum = if entry.spends { &mut spent } else { &mut received };
+                *sum = sum.saturating_add(entry.amount);
+                Ok::<_, RpcError>(())
+            })?;
             if before == cursor(call)? {
                 let balance = received.checked_sub(spent).ok_or_else(damaged)?;
                 let [balance, received, spent] = [balance, received, spent].map(amount::to_json);
@@ -193,9 +196,11 @@ impl AddressIndex {
     ) -> Result<Value, RpcError> {
         let key = self.ready(call, &script)?;
         let from = [&key[..], &first_height.to_be_bytes()].concat();
-        let mut entries = Vec::new();
-        let next = read(call, &key, from, count, |entry| entries.push(entry.to_json()))?;
-        Ok(json!({"entries": entries, "more": next.is_some()}))
+        let range = KeyRange { from: Some(Blob(from)), ..KeyRange::prefix(&key) };
+        let rows = call.host.store.range(call.scope, range, count, false)?;
+        let rows = rows.view()?;
+        let entries = rows.rows.iter().map(|row| Ok(Entry::read(row.key, row.value)?.to_json()));
+        Ok(json!({"entries": entries.collect::<Result<Vec<_>, RpcError>>()?, "more": rows.more}))
     }
 
     /// Waits until the index has the blocks that the client may know. Returns the key prefix of the script's rows.
@@ -217,26 +222,6 @@ fn damaged() -> RpcError {
 /// The index's position, as stored.
 fn cursor(call: &Call<'_>) -> Result<Vec<Option<Blob>>, RpcError> {
     Ok(call.host.store.get(call.scope, vec![Blob(CURSOR_KEY.to_vec())])?)
-}
-
-/// Reads up to `limit` entries of a script. Returns the key to continue from if there are more.
-fn read(
-    call: &Call<'_>,
-    script: &ScriptKey,
-    from: Vec<u8>,
-    limit: u32,
-    mut each: impl FnMut(Entry),
-) -> Result<Option<Vec<u8>>, RpcError> {
-    let range = KeyRange { from: Some(Blob(from)), ..KeyRange::prefix(script) };
-    let rows = call.host.store.range(call.scope, range, limit, false)?;
-    let rows = rows.view()?;
-    let mut last = script.to_vec();
-    for row in rows.rows.iter() {
-        each(Entry::read(row.key, row.value).ok_or_else(damaged)?);
-        last = row.key.to_vec();
-    }
-    last.push(0);
-    Ok(rows.more.then_some(last))
 }
 
 outrigger_sdk::export_plugin!(AddressIndex);

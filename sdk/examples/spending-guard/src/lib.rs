@@ -28,7 +28,7 @@ use outrigger_sdk::service::chain::BlockRef;
 use outrigger_sdk::service::policy::{Act, JudgedTransaction, Judgement, Policy, PolicyQuery, SavedPolicy};
 use outrigger_sdk::service::store::KeyRange;
 use outrigger_sdk::service::{Result as ServiceResult, Scope};
-use outrigger_sdk::store::{Batch, open_store};
+use outrigger_sdk::store::{Batch, each_row, open_store};
 use outrigger_sdk::wire::{Blob, from_bytes, to_bytes};
 use outrigger_sdk::{Call, Host, Plugin, RpcError, amount, methods, plugin};
 use serde_json::{Value, json};
@@ -41,9 +41,6 @@ const DEPTH: i64 = 6;
 
 /// The sighash flag of signatures that commit to a single input.
 const ANYONE_CAN_PAY: u8 = 0x80;
-
-/// The number of rows to read at once.
-const ROWS: u32 = 10_000;
 
 #[derive(PluginOptions)]
 pub struct Options {
@@ -100,18 +97,10 @@ impl SpendingGuard {
     /// Reads the reservations of the store.
     fn read(&self) -> ServiceResult<()> {
         let mut reserved = self.reserved();
-        let mut from = None;
-        loop {
-            let rows = self.host.store.range(Scope::NONE, KeyRange { from, to: None }, ROWS, false)?.read()?;
-            for row in &rows.rows {
-                reserved.0.insert(from_bytes(&row.key)?, from_bytes(&row.value)?);
-            }
-            // The smallest key after the last one.
-            from = rows.rows.last().map(|row| Blob([&row.key[..], &[0]].concat()));
-            if !rows.more {
-                return Ok(());
-            }
-        }
+        each_row(&self.host, Scope::NONE, KeyRange::default(), |key, value| {
+            reserved.0.insert(from_bytes(key)?, from_bytes(value)?);
+            Ok(())
+        })
     }
 
     /// Stores reservations, and waits until they are on disk.
@@ -165,13 +154,13 @@ impl SpendingGuard {
             open.map(|(outpoint, reservation)| (*outpoint, *reservation)).collect();
         let mut ended = Vec::new();
         for name in self.host.wallet.list(Scope::NONE)? {
-            // It may be unloaded by now.
+            // A wallet that cannot be read, or is unloaded by now, ends no reservation.
             let Ok(wallet) = self.host.wallet_scope(&name) else { continue };
-            let spenders = self.host.wallet.spenders(wallet, open.iter().map(|(outpoint, _)| *outpoint).collect())?;
+            let outpoints = open.iter().map(|(outpoint, _)| *outpoint).collect();
+            let Ok(spenders) = self.host.wallet.spenders(wallet, outpoints) else { continue };
             for ((outpoint, reservation), spenders) in open.iter().zip(spenders) {
-                let spent = self.buried(wallet, spenders, 1)?;
-                let height = if spent.is_some() { spent } else { self.buried(wallet, vec![outpoint.txid], -1)? };
-                let Some(height) = height else { continue };
+                let height = self.buried(wallet, spenders, 1);
+                let Some(height) = height.or_else(|| self.buried(wallet, vec![outpoint.txid], -1)) else { continue };
                 if let Some(block) = self.host.chain.block_info(scope, BlockRef::Height { height })? {
                     let until = Some(block.median_time.saturating_add(self.seconds));
                     ended.push((*outpoint, Reservation { until, ..*reservation }));
@@ -189,13 +178,14 @@ impl SpendingGuard {
         Ok(())
     }
 
-    /// The height at which the first of these transactions was confirmed (`sign` 1) or impossible (-1) at [`DEPTH`]; `None` if none is.
-    fn buried(&self, wallet: Scope, txids: Vec<Txid>, sign: i64) -> ServiceResult<Option<u32>> {
-        let synced = self.host.wallet.info(wallet)?.synced.height;
-        let batch = self.host.wallet.transactions(wallet, txids)?;
-        let depths = batch.read()?.rows.into_iter().map(|row| row.transaction.0.state.depth(synced) * sign);
-        let deep = depths.filter_map(|depth| u32::try_from(depth - DEPTH).ok()).max();
-        Ok(deep.and_then(|blocks| synced.checked_sub(blocks)))
+    /// The height at which the first of these transactions was confirmed (`sign` 1) or impossible (-1) at [`DEPTH`]; `None` if none is, or
+    /// the wallet cannot be read.
+    fn buried(&self, wallet: Scope, txids: Vec<Txid>, sign: i64) -> Option<u32> {
+        let synced = self.host.wallet.info(wallet).ok()?.synced.height;
+        let batch = self.host.wallet.transactions(wallet, txids).ok()?;
+        let depths = batch.read().ok()?.rows.into_iter().map(|row| row.transaction.0.state.depth(synced) * sign);
+        let deep = depths.filter_map(|depth| u32::try_from(depth - DEPTH).ok()).max()?;
+        synced.checked_sub(deep)
     }
 }
 
@@ -216,6 +206,7 @@ impl Policy for SpendingGuard {
         Ok(Some(Blob(to_bytes(&rows))))
     }
 
+    /// A changed file can only add reservations, so it allows no payment. An added one counts until its coin is spent.
     fn restore(&self, scope: Scope, saved: &SavedPolicy) -> Result<(), RpcError> {
         let mut rows: Vec<(OutPoint, Reservation)> = from_bytes(&saved.state)?;
         let latest = self.host.chain.tip(scope)?.median_time.saturating_add(self.seconds);
@@ -223,9 +214,6 @@ impl Policy for SpendingGuard {
         for (outpoint, reservation) in &mut rows {
             reservation.until = reservation.until.map(|until| until.min(latest));
             *reservation = reserved.stricter(outpoint, *reservation);
-        }
-        if rows.iter().any(|(_, reservation)| reservation.amount > self.limit) {
-            return Err(RpcError::wallet("The backup reserves more than the limit"));
         }
         Ok(self.store(scope, &mut reserved, &rows)?)
     }

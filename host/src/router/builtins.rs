@@ -141,9 +141,11 @@ impl Builtins {
     /// Starts, stops or reloads a plugin, on a thread that may block.
     async fn change(&self, call: &Call, params: &[Value]) -> Result<Value, RpcError> {
         let name = params.first().and_then(Value::as_str).unwrap_or_default().to_owned();
+        let instance = self.registry.instance(&name);
+        let id = instance.as_ref().map_or(&name, |instance| &instance.manifest().id);
         // The change would wait for this call to end.
-        if call.through.iter().any(|id| **id == *name) {
-            let message = format!("The call goes through the plugin '{name}', which it would end");
+        if call.through.iter().any(|passed| **passed == **id) {
+            let message = format!("The call goes through the plugin '{id}', which it would end");
             return Err(RpcError::invalid_parameter(message));
         }
         let (registry, method) = (self.registry.clone(), call.method.clone());

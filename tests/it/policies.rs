@@ -216,7 +216,7 @@ fn policies_without_an_answer_prevent_all_signing() {
     let address = wallet.call("getnewaddress", json!(["", "legacy"]));
     let away = |wallet: &mut Client, method: &str, params: Value, reason: &str| {
         let (code, message) = wallet.refused(method, params);
-        let begin = "The plugin 'judge', which judges for the wallet, did not answer: ";
+        let begin = "The plugin 'judge', which judges for the wallet, failed: ";
         assert!(code == WALLET_ERROR && message.starts_with(begin) && message.contains(reason), "{method} {message}");
     };
     away(&mut wallet, "signmessage", json!([address, "text"]), "it did not answer in time");

@@ -54,7 +54,13 @@ impl Wallet {
     /// Finds the policies for these private keys. At run time, policies are only added.
     fn settle_policies(&self, keys: &BTreeSet<KeyId>, version: u64) -> Result<Policies> {
         let mut guarded = self.guarded.lock();
-        guarded.policies = self.shared.guards.settle(&self.name, &guarded.policies, keys)?;
+        let policies = self.shared.guards.settle(&self.name, &guarded.policies, keys)?;
+        for policy in policies.iter().filter(|policy| !guarded.policies.contains(policy)) {
+            let is_set = self.shared.guards.sets(&self.name, policy);
+            let cause = if is_set { "the configuration" } else { "it holds a private key of a guarded wallet" };
+            tracing::info!(wallet = self.name(), policy = &**policy, cause, "the wallet is guarded from now on");
+        }
+        guarded.policies = policies;
         guarded.version = version;
         Ok(guarded.policies.clone())
     }

@@ -267,8 +267,5 @@ fn wallet_policies_must_name_a_plugin_that_judges() {
     let output = Host::check(&HostOptions::configured(&text));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(
-        told.contains("wallet.policies") && told.contains("no enabled plugin of this id provides policy/1"),
-        "{told}"
-    );
+    assert!(told.contains("wallet.policies") && told.contains("no enabled plugin 'judge' provides policy/1"), "{told}");
 }

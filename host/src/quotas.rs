@@ -16,7 +16,7 @@ use futures_util::future::Either;
 use jsonrpsee::core::middleware::{Batch, BatchEntry, Notification, RpcServiceT};
 use jsonrpsee::types::Request;
 use outrigger_base::replace::replace_file;
-use outrigger_rpc::{Answer, Failure, Held, ResultText, RpcService, origin_of};
+use outrigger_rpc::{Answer, Failure, Held, ResultText, RpcService, is_of_plugin, origin_of};
 use outrigger_values::{RpcError, RpcErrorCode};
 use outrigger_wallet_engine::WalletManager;
 use parking_lot::Mutex;
@@ -35,19 +35,20 @@ pub struct Quotas {
     users: ArcSwap<HashMap<String, Arc<Quota>>>,
     folder: PathBuf,
     wallets: OnceLock<Arc<WalletManager>>,
-    /// Held while a user with a quota makes a wallet.
-    making: tokio::sync::Mutex<()>,
+    /// Held while the file of the owners is read or written.
+    owners: Mutex<()>,
 }
 
 /// The limits of a user, and how far they are used up.
 struct Quota {
     limits: UserConfig,
-    /// `bucket` and `running` are kept when the limits change.
+    /// `bucket`, `running` and `making` are kept when the limits change.
     bucket: Arc<Mutex<Bucket>>,
     running: Arc<AtomicUsize>,
+    making: Arc<AtomicUsize>,
 }
 
-/// A call that counts towards `max_concurrent_calls`, until dropped.
+/// A call that counts towards `max_concurrent_calls`, or a wallet being made that counts towards `max_wallets`, until dropped.
 struct Place(Arc<AtomicUsize>);
 
 impl Drop for Place {
@@ -65,14 +66,15 @@ struct Bucket {
 impl Quota {
     fn of(limits: UserConfig) -> Self {
         let bucket = Bucket { calls: f64::from(limits.max_calls_per_second.unwrap_or(0)), filled: Instant::now() };
-        Self { limits, bucket: Arc::new(Mutex::new(bucket)), running: Arc::default() }
+        Self { limits, bucket: Arc::new(Mutex::new(bucket)), running: Arc::default(), making: Arc::default() }
     }
 
-    /// Counts a call at the time `now`. The error names the limit that it exceeds.
-    fn enter(&self, now: Instant) -> Result<Place, Failure> {
-        let place = Place(self.running.clone());
-        let others = self.running.fetch_add(1, Ordering::AcqRel);
-        if let Some(most) = self.limits.max_concurrent_calls.filter(|most| others >= *most as usize) {
+    /// Counts a call at the time `now`. A plugin's call for another call takes no place, since the other call has one. The error
+    /// names the limit that the call exceeds.
+    fn enter(&self, now: Instant, is_of_plugin: bool) -> Result<Option<Place>, Failure> {
+        let place = (!is_of_plugin).then(|| (Place(self.running.clone()), self.running.fetch_add(1, Ordering::AcqRel)));
+        let (place, others) = place.unzip();
+        if let Some(most) = self.limits.max_concurrent_calls.filter(|most| others >= Some(*most as usize)) {
             let message = format!("The user may have {most} calls at a time (rpc.users.max_concurrent_calls)");
             return Err(Failure::Limited(message));
         }
@@ -94,8 +96,8 @@ impl Quota {
 impl Quotas {
     /// Creates the limits of these users. `folder` is the network's data folder.
     pub fn new(users: &[UserConfig], folder: &Path) -> Arc<Self> {
-        let (wallets, making) = Default::default();
-        let quotas = Self { users: ArcSwap::default(), folder: folder.to_owned(), wallets, making };
+        let (wallets, owners) = Default::default();
+        let quotas = Self { users: ArcSwap::default(), folder: folder.to_owned(), wallets, owners };
         quotas.replace(users);
         Arc::new(quotas)
     }
@@ -106,8 +108,10 @@ impl Quotas {
         let limited = users.iter().filter(|user| user.limits().iter().any(Option::is_some));
         let quota = |user: &UserConfig| {
             let (name, limits) = (user.name().to_owned(), user.clone());
-            let quota = match former.get(&name) {
-                Some(quota) => Quota { limits, bucket: quota.bucket.clone(), running: quota.running.clone() },
+            let quota = match former.get(&name).map(|quota| &**quota) {
+                Some(Quota { bucket, running, making, .. }) => {
+                    Quota { limits, bucket: bucket.clone(), running: running.clone(), making: making.clone() }
+                }
                 None => Quota::of(limits),
             };
             (name, Arc::new(quota))
@@ -132,21 +136,27 @@ impl Quotas {
         }
     }
 
-    /// Refuses another wallet if the user already has `most` wallets.
-    fn check_wallets(&self, user: &str, most: u32) -> Result<(), Failure> {
+    /// Counts a wallet that the user begins to make. Refused if the user has made or is making `most` wallets.
+    fn begin_wallet(&self, user: &str, quota: &Quota, most: u32) -> Result<Place, Failure> {
+        let _owners = self.owners.lock();
         let failed = |error: &dyn std::fmt::Display| RpcError::misc(format!("{OWNERS_FILE}: {error}"));
         let owners = self.owners().map_err(|error| failed(&error))?;
         let manager = self.wallets.get().ok_or_else(|| RpcError::misc("The host is starting"))?;
         let there = manager.directory().map_err(|error| failed(&error))?;
         let own = owners.iter().filter(|(wallet, owner)| *owner == user && there.contains(wallet)).count();
-        if own >= most as usize {
-            let message = format!("The user has made {own} wallets, and may make {most} (rpc.users.max_wallets)");
+        let place = Place(quota.making.clone());
+        let count = own + quota.making.fetch_add(1, Ordering::AcqRel);
+        if count >= most as usize {
+            let message =
+                format!("The user has made or is making {count} wallets, and may make {most} (rpc.users.max_wallets)");
             return Err(RpcError::new(RpcErrorCode::WALLET, message).into());
         }
-        Ok(())
+        Ok(place)
     }
 
-    fn record(&self, wallet: &str, user: &str) -> io::Result<()> {
+    /// Records the owner of a new wallet, which `_place` counted until now.
+    fn record(&self, wallet: &str, user: &str, _place: Place) -> io::Result<()> {
+        let _owners = self.owners.lock();
         let mut owners = self.owners()?;
         owners.insert(wallet.to_owned(), user.to_owned());
         replace_file(&self.folder.join(OWNERS_FILE), &serde_json::to_vec(&owners)?)
@@ -157,6 +167,12 @@ impl Quotas {
 pub struct Bounded<S> {
     pub service: Arc<S>,
     pub quotas: Arc<Quotas>,
+}
+
+impl<S> Clone for Bounded<S> {
+    fn clone(&self) -> Self {
+        Self { service: self.service.clone(), quotas: self.quotas.clone() }
+    }
 }
 
 impl<S: RpcService> RpcService for Bounded<S> {
@@ -171,19 +187,18 @@ impl<S: RpcService> RpcService for Bounded<S> {
 
 impl<S: RpcService> Bounded<S> {
     /// Calls a method that makes a wallet, for a user who may have at most `most` wallets.
-    async fn make(service: Arc<S>, quotas: Arc<Quotas>, user: String, most: u32, request: Request<'static>) -> Answer {
-        let _making = quotas.making.lock().await;
+    async fn make(self, user: String, quota: Arc<Quota>, most: u32, request: Request<'static>) -> Answer {
+        let Self { service, quotas } = self;
         let (asked, name) = (quotas.clone(), user.clone());
-        let checked = tokio::task::spawn_blocking(move || asked.check_wallets(&name, most)).await;
-        checked.unwrap_or_else(|_| Err(RpcError::internal("The quota cannot be read").into()))?;
+        let begun = tokio::task::spawn_blocking(move || asked.begin_wallet(&name, &quota, most)).await;
+        let place = begun.unwrap_or_else(|_| Err(RpcError::internal("The quota cannot be read").into()))?;
         let answer = service.call(request).await?;
         let made = match &answer {
             ResultText::Bytes(text) => serde_json::from_slice::<Value>(text).ok(),
             ResultText::Stream(_) => None,
         };
         if let Some(wallet) = made.as_ref().and_then(|made| made["name"].as_str()).map(str::to_owned) {
-            let keeper = quotas.clone();
-            let record = move || keeper.record(&wallet, &user);
+            let record = move || quotas.record(&wallet, &user, place);
             if let Ok(Err(error)) = tokio::task::spawn_blocking(record).await {
                 tracing::error!(%error, "cannot record the owner of a new wallet, which counts towards no quota");
             }
@@ -207,7 +222,7 @@ impl<S: RpcService> RpcServiceT for Bounded<S> {
     fn call<'a>(&self, mut request: Request<'a>) -> impl Future<Output = Answer> + Send + 'a {
         let user = origin_of(&request).map_or("", |origin| &*origin.user);
         let Some(quota) = self.quotas.of(user) else { return Either::Left(Either::Left(self.service.call(request))) };
-        let place = match quota.enter(Instant::now()) {
+        let place = match quota.enter(Instant::now(), is_of_plugin(&request)) {
             Ok(place) => place,
             Err(refused) => return Either::Left(Either::Right(std::future::ready(Err(refused)))),
         };
@@ -216,14 +231,14 @@ impl<S: RpcService> RpcServiceT for Bounded<S> {
         Either::Right(match quota_of_wallets {
             None => {
                 // The answer frees the place. If the client disconnects before, the plugin's code holds the place until it returns.
-                let place = Arc::new(Mutex::new(Some(place)));
+                let place = Arc::new(Mutex::new(place));
                 let held: Held = place.clone();
                 request.extensions_mut().insert(held);
                 self.service.call(request).inspect(move |_| drop(place.lock().take())).boxed()
             }
             Some(most) => {
-                let (service, quotas, user) = (self.service.clone(), self.quotas.clone(), user.to_owned());
-                let made = Self::make(service, quotas, user, most, owned(request)).inspect(move |_| drop(place));
+                let (bounded, user) = (self.clone(), user.to_owned());
+                let made = bounded.make(user, quota, most, owned(request)).inspect(move |_| drop(place));
                 // In a separate task, so that the wallet is recorded even if the client disconnects.
                 let lost = |_| Err(RpcError::internal("The call was lost").into());
                 async move { tokio::spawn(made).await.unwrap_or_else(lost) }.boxed()
@@ -240,7 +255,7 @@ impl<S: RpcService> RpcServiceT for Bounded<S> {
         if first.and_then(origin_of).and_then(|origin| self.quotas.of(&origin.user)).is_none() {
             return Either::Left(self.service.batch(batch));
         }
-        let bounded = Self { service: self.service.clone(), quotas: self.quotas.clone() };
+        let bounded = self.clone();
         let calls = async move {
             let mut answers = Vec::new();
             for entry in batch {
@@ -264,7 +279,7 @@ mod tests {
 
     use super::*;
 
-    fn refused(entered: Result<Place, Failure>) -> Option<String> {
+    fn refused(entered: Result<Option<Place>, Failure>) -> Option<String> {
         match entered {
             Err(Failure::Limited(message)) => Some(message),
             _ => None,
@@ -275,7 +290,7 @@ mod tests {
     fn calls_a_second_are_spent_at_once_and_come_back_over_a_second() {
         let quota = Quota::of(toml::from_str("name = \"a\"\nmax_calls_per_second = 4").unwrap());
         let began = Instant::now();
-        let enter = |after: u64| refused(quota.enter(began + Duration::from_millis(after)));
+        let enter = |after: u64| refused(quota.enter(began + Duration::from_millis(after), false));
         assert!((0..4).all(|_| enter(0).is_none()));
         assert_eq!(enter(100).as_deref(), Some("The user may make 4 calls a second (rpc.users.max_calls_per_second)"));
         assert_eq!(enter(350), None);
@@ -290,12 +305,12 @@ mod tests {
             vec![toml::from_str::<UserConfig>(&text).unwrap()]
         };
         let (quotas, now) = (Quotas::new(&user(1), Path::new("")), Instant::now());
-        let held = quotas.of("a").unwrap().enter(now).ok();
+        let held = quotas.of("a").unwrap().enter(now, false).ok();
         quotas.replace(&user(2));
         let quota = quotas.of("a").unwrap();
-        assert!(held.is_some() && refused(quota.enter(now)).is_some(), "there is no call left");
+        assert!(held.is_some() && refused(quota.enter(now, false)).is_some(), "there is no call left");
         let later = now + Duration::from_secs(9);
-        let second = quota.enter(later).ok();
-        assert!(second.is_some() && refused(quota.enter(later)).is_some(), "there is no place left");
+        let second = quota.enter(later, false).ok();
+        assert!(second.is_some() && refused(quota.enter(later, false)).is_some(), "there is no place left");
     }
 }

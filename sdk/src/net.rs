@@ -21,7 +21,7 @@
 //!
 //! A plugin in another language connects to the Unix socket `sockets` of `host/1`, and sends the entry and a newline. The host answers
 //! with one line: `ok`, `refused REASON` or `failed REASON`. After `ok`, the bytes of the connection follow. The host sends a listening
-//! socket together with `ok`, as `SCM_RIGHTS`.
+//! socket together with `ok`, as `SCM_RIGHTS`. For `check:` and an entry, the host only looks the entry up.
 
 use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;
@@ -43,6 +43,14 @@ pub fn connect(host: &Host, to: &str) -> io::Result<UnixStream> {
     let stream = begin(host, to)?;
     finish(&stream)?;
     Ok(stream)
+}
+
+/// Checks that [`connect`] is allowed, and does not connect: for a plugin's start, which can then name what the configuration lacks.
+///
+/// # Errors
+/// `PermissionDenied` if `reach` has no such entry.
+pub fn check(host: &Host, to: &str) -> io::Result<()> {
+    finish(&ask(host, &format!("check:connect:{to}"))?)
 }
 
 /// Starts to connect like [`connect`], without waiting. [`finish`] waits for the connection, at most for the stream's read timeout.
@@ -79,7 +87,8 @@ fn refused(reason: &str) -> io::Error {
 
 fn ask(host: &Host, entry: &str) -> io::Result<UnixStream> {
     let about = host.about().map_err(io::Error::other)?;
-    let path = about.sockets.ok_or_else(|| refused("the plugin's reach has no connections"))?;
+    let lacks = || format!("the plugin's reach has no \"{}\"", entry.trim_start_matches("check:"));
+    let path = about.sockets.ok_or_else(|| refused(&lacks()))?;
     let mut stream = UnixStream::connect(path)?;
     stream.write_all(format!("{entry}\n").as_bytes())?;
     Ok(stream)

@@ -24,7 +24,7 @@ fn with_program(options: HostOptions) -> HostOptions {
 fn with_webhooks(secrets: &Path) -> HostOptions {
     fs::write(secrets, "shop a shared secret\n").unwrap();
     let text = all_groups();
-    let grants = "grants = [\"wallet-read/1\", \"store/1\", \"log/1\"]";
+    let grants = "grants = [\"wallet-read/1\", \"store/1\", \"log/1\"]\nreach = [\"connect:tcp:127.0.0.1:9\"]";
     let rest = format!("{grants}\noptions = {{ hooks = [], secrets = {{ file = {secrets:?} }} }}\n");
     HostOptions::with_plugin(&text, Path::new("webhooks"), &rest)
 }

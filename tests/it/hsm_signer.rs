@@ -185,7 +185,7 @@ fn wallet_signer_must_be_a_plugin_that_provides_keys() {
     let output = Host::check(&options(&hsm, "enabled = false\n"));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(told.contains("no enabled plugin of this id provides keys-provider/1"), "{told}");
+    assert!(told.contains("no enabled plugin 'hsm-signer' provides keys-provider/1"), "{told}");
 }
 
 #[test]

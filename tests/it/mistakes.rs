@@ -277,7 +277,7 @@ fn run_check_and_the_start_refuse_users_plugins_and_routes_alike() {
         mistake(
             "a signer",
             format!("[wallet]\nsigner = \"hsm\"\n{CHAIN}"),
-            "FILE:2: wallet.signer: no enabled plugin of this id provides keys-provider/1",
+            "FILE:2: wallet.signer: no enabled plugin 'hsm' provides keys-provider/1",
         ),
     ];
     mistakes.iter().for_each(Mistake::judge);

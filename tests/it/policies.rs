@@ -216,7 +216,7 @@ fn policies_without_an_answer_prevent_all_signing() {
     let address = wallet.call("getnewaddress", json!(["", "legacy"]));
     let away = |wallet: &mut Client, method: &str, params: Value, reason: &str| {
         let (code, message) = wallet.refused(method, params);
-        let begin = "The plugin 'judge', which judges for the wallet, did not answer: ";
+        let begin = "The plugin 'judge', which judges for the wallet, failed: ";
         assert!(code == WALLET_ERROR && message.starts_with(begin) && message.contains(reason), "{method} {message}");
     };
     away(&mut wallet, "signmessage", json!([address, "text"]), "it did not answer in time");
@@ -267,8 +267,5 @@ fn wallet_policies_must_name_a_plugin_that_judges() {
     let output = Host::check(&HostOptions::configured(&text));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(
-        told.contains("wallet.policies") && told.contains("no enabled plugin of this id provides policy/1"),
-        "{told}"
-    );
+    assert!(told.contains("wallet.policies") && told.contains("no enabled plugin 'judge' provides policy/1"), "{told}");
 }

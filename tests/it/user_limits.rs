@@ -112,7 +112,7 @@ fn quota_of_wallets_counts_the_existing_wallets_that_the_user_made() {
     alice.call("createwallet", json!(["a"]));
     alice.call("createwallet", json!(["b"]));
     // A failed createwallet with a name that exists does not count.
-    let quota = (-4, "The user has made 2 wallets, and may make 2 (rpc.users.max_wallets)".to_owned());
+    let quota = (-4, "The user has made or is making 2 wallets, and may make 2 (rpc.users.max_wallets)".to_owned());
     assert_eq!(alice.refused("createwallet", json!(["c"])), quota);
     let folder = tempfile::tempdir().unwrap();
     let backup = folder.path().join("backup").display().to_string();
@@ -134,4 +134,24 @@ fn quota_of_wallets_counts_the_existing_wallets_that_the_user_made() {
     std::fs::remove_dir_all(host.network_folder().join("wallets/b")).unwrap();
     alice.call("restorewallet", json!(["c", backup]));
     assert_eq!(alice.refused("createwallet", json!(["e"])), quota);
+}
+
+/// A plugin calls methods for its user within a call of that user.
+#[test]
+fn limits_of_a_user_let_plugins_call_methods_for_its_call() {
+    let grants = r#"grants = [{ service = "rpc/1", methods = ["createwallet", "getblockcount"] }]"#;
+    let plugin = plugin_section(
+        "outrigger_chained",
+        &format!("{grants}\noptions = {{ again_as_caller = [\"createwallet\"] }}\n"),
+    );
+    let routes = "[routes]\nwrap = [{ plugin = \"chained\", methods = [\"createwallet\"] }]\n";
+    let limits = [("alice", "max_wallets = 3"), ("carol", "max_concurrent_calls = 1")];
+    let host = start(&limits, &(plugin + routes));
+    let mut alice = user(&host, "alice");
+    for name in ["a", "b"] {
+        assert_eq!(alice.call("createwallet", json!([name]))["name"], name);
+    }
+    // The wrapper's own call would make the third and the fourth one at a time.
+    assert_eq!(alice.refused("createwallet", json!(["c"])).0, -4);
+    assert_eq!(user(&host, "carol").call("callmethod", json!(["getblockcount", [], false])), 0);
 }

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use outrigger_sdk::manifest::OptionType;
+use outrigger_sdk::manifest::{OptionError, OptionType};
 use outrigger_values::params::json_words;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -195,7 +195,10 @@ fn options(args: &CheckArgs, file: &PluginFile) -> Result<Map<String, Value>, St
     for secret in file.manifest.options.iter().filter(|option| option.kind == OptionType::Secret) {
         options.entry(&secret.name).or_insert_with(|| "a secret".into());
     }
-    file.manifest.options(&options).map_err(|error| error.to_string())?;
+    file.manifest.options(&options).map_err(|error| match &error {
+        OptionError::Missing(name) => format!("{error}: --option {name}=VALUE"),
+        _ => error.to_string(),
+    })?;
     Ok(options)
 }
 

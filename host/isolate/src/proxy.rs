@@ -22,6 +22,9 @@ use crate::usage::TOO_MUCH_MEMORY;
 const MAX_EARLY_ENDS: u32 = 3;
 const EARLY: Duration = Duration::from_secs(60);
 
+/// The pause after the first early end. Each further pause is ten times as long, so that what the plugin needs can come back.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
 /// How long an event waits for a runner.
 const EVENT_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -30,7 +33,7 @@ const SUCCESSOR_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The time limits for creating or starting an instance, and for stopping it. After that the host kills its process.
 const START_PATIENCE: Duration = Duration::from_secs(30);
-const STOP_PATIENCE: Duration = Duration::from_secs(20);
+pub const STOP_PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Default)]
 pub struct Seed(Option<Launch>);
@@ -142,6 +145,7 @@ impl PluginCode for Proxy {
 
     fn stop(&self) -> Result<(), ErrorKind> {
         self.0.state.lock().stops = true;
+        self.0.changed.notify_all();
         let stop = |runner: Arc<Runner>| self.0.told(runner.enter_within(Head::new(Kind::Stop), &[], STOP_PATIENCE));
         self.running().map_or(Ok(()), stop)
     }
@@ -250,29 +254,34 @@ impl SharedProxy {
         let mut early = 0;
         loop {
             let began = Instant::now();
-            let served = self.run_one(&mut first);
+            let ServiceEnd::Ended { has_answered } = self.run_one(&mut first) else { return };
+            early = if !has_answered && began.elapsed() < EARLY { early + 1 } else { 0 };
+            if self.launch.restartable && !self.launch.is_checked && (1..MAX_EARLY_ENDS).contains(&early) {
+                self.pause(FIRST_PAUSE * 10_u32.pow(early - 1));
+            }
             if matches!(self.state.lock().stage, Stage::Ended) {
                 return;
             }
-            match served {
-                ServiceEnd::Refused => return,
-                ServiceEnd::Ended { .. } if self.launch.runners.are_abandoned() || self.state.lock().stops => {
-                    self.set(Stage::Crashed);
-                    return;
-                }
-                ServiceEnd::Ended { .. } if !self.launch.restartable => {
-                    self.give_up(false);
-                    return;
-                }
-                ServiceEnd::Ended { has_answered } => {
-                    early = if !has_answered && began.elapsed() < EARLY { early + 1 } else { 0 };
-                }
+            if self.launch.runners.are_abandoned() || self.state.lock().stops {
+                self.set(Stage::Crashed);
+                return;
             }
-            if early >= MAX_EARLY_ENDS && !self.launch.is_checked {
-                self.give_up(true);
+            let is_in_quarantine = early >= MAX_EARLY_ENDS && !self.launch.is_checked;
+            if !self.launch.restartable || is_in_quarantine {
+                self.give_up(is_in_quarantine);
                 return;
             }
         }
+    }
+
+    /// Waits for this time, or until the instance ends.
+    fn pause(&self, time: Duration) {
+        let until = Instant::now() + time;
+        let mut state = self.state.lock();
+        while !state.stops
+            && !matches!(state.stage, Stage::Ended)
+            && !self.changed.wait_until(&mut state, until).timed_out()
+        {}
     }
 
     fn give_up(&self, in_quarantine: bool) {

@@ -1,5 +1,6 @@
 //! The host's side of one runner: its process, channels and open calls.
 
+use std::cell::OnceCell;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -45,6 +46,16 @@ const MAX_GREETING: usize = 64 << 10;
 
 /// The length to which a plugin's reason is truncated, in bytes.
 const MAX_REASON: usize = 1000;
+
+thread_local! {
+    /// The runner whose own threads' requests this thread serves.
+    static SERVED: OnceCell<Arc<Runner>> = const { OnceCell::new() };
+}
+
+/// Whether this thread serves the own threads of a plugin whose process has ended, so that nobody waits for what it does.
+pub fn asker_is_gone() -> bool {
+    SERVED.with(|served| served.get().is_some_and(|runner| runner.is_gone()))
+}
 
 pub struct Backend {
     pub host: HostHandle,
@@ -193,6 +204,7 @@ impl Runner {
         let runner = self.clone();
         let serve = move || {
             contain("serving a plugin's own threads", || {
+                SERVED.with(|served| drop(served.set(runner.clone())));
                 loop {
                     let received = channel.receive(runner.limit());
                     if let Err(error) = received.and_then(|received| runner.serve(&mut channel, received)) {
@@ -266,6 +278,12 @@ impl Runner {
 
     fn run(&self, entry: Entry, head: Head, parts: &[&[u8]]) -> Result<(i32, Vec<u8>), RunnerGone> {
         let mut channel = self.take_channel(entry)?;
+        // It may have been given up while it waited for the channel.
+        if entry == Entry::Call && !self.backend.host.is_wanted(head.token) {
+            self.channels.give_back(channel, entry);
+            self.open.forget(head.token);
+            return Ok((STATUS_OK, Vec::new()));
+        }
         // The runner begins a function only after it has received the whole message.
         let sent = channel.send(head, parts).map_err(|error| (error, false));
         let returned = sent.and_then(|()| self.serve_until_returned(&mut channel, head.token));

@@ -165,3 +165,8 @@ impl<D: Dispatch> RpcServiceT for Gateway<D> {
 pub fn origin_of<'r>(request: &'r Request<'_>) -> Option<&'r Origin> {
     request.extensions().get::<RequestContext>().map(|context| &*context.origin)
 }
+
+/// Whether a plugin makes a request, for a client's call or on its own account.
+pub fn is_of_plugin(request: &Request<'_>) -> bool {
+    request.extensions().get::<RequestContext>().is_some_and(|context| !context.through.is_empty())
+}

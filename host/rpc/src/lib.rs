@@ -65,7 +65,7 @@ pub use edge::ServerOptions;
 pub use envelope::count_calls;
 pub use figures::EdgeFigures;
 pub use forwarded::read_forwarding;
-pub use gateway::{Gateway, RpcService, origin_of, request_of};
+pub use gateway::{Gateway, RpcService, is_of_plugin, origin_of, request_of};
 pub use health::{Readiness, health};
 pub use items::{Items, items};
 pub use limits::Limits;
@@ -76,7 +76,7 @@ pub use proxy_protocol::read_proxy_header;
 pub use rest::{REST_ENTRY, Rest, RestReply};
 pub use result::{ResultStream, ResultText};
 pub use server::Server;
-pub use subscriptions::Tips;
+pub use subscriptions::{SUBSCRIBE, Tips, UNSUBSCRIBE};
 pub use threads::{CallHere, NetworkThreads, STACK_BYTES, Workers};
 pub use tls::{Tls, TlsError, TlsSettings};
 

@@ -23,8 +23,8 @@ use super::dispatch::{Failure, Origin};
 use super::gateway::{RequestContext, RpcService};
 use super::limits::Limits;
 
-pub(super) const SUBSCRIBE: &str = "subscribe_events";
-pub(super) const UNSUBSCRIBE: &str = "unsubscribe_events";
+pub const SUBSCRIBE: &str = "subscribe_events";
+pub const UNSUBSCRIBE: &str = "unsubscribe_events";
 /// The method of the notifications.
 const NOTIFICATION: &str = "events";
 /// The most subscriptions of a connection.

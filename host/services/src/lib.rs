@@ -27,7 +27,7 @@ use parking_lot::Mutex;
 pub use chain::ChainService;
 pub use granted::{GrantedAccess, GrantedWallets};
 pub use mempool::MempoolService;
-pub use policy::{Asked, JudgedAct, Providers};
+pub use policy::{Asked, JudgedAct, Providers, shortened};
 pub use rpc::{Onward, PluginCalls, RpcService};
 pub use store::{
     LAYOUT as STORE_LAYOUT, MAX_STORE_MIB, STORE_FOLDER, StoreContents, StoreFile, StoreFileError, StoreService,

@@ -9,6 +9,14 @@ use outrigger_wallet_engine::Wallet;
 
 use super::WalletService;
 
+/// The longest reason of a plugin that a client sees, in characters.
+const MAX_REASON: usize = 1000;
+
+/// A plugin's reason, without what exceeds the limit.
+pub fn shortened(reason: &str) -> &str {
+    reason.char_indices().nth(MAX_REASON).and_then(|(end, _)| reason.get(..end)).unwrap_or(reason)
+}
+
 /// Reaches the plugins that provide services to the host (`keys-provider/1`, `policy/1`).
 pub trait Providers: Send + Sync {
     /// Calls a method of a plugin that clients cannot call. `message` is the encoded argument. Returns the encoded result. Gives up once
@@ -55,7 +63,9 @@ impl WalletService {
             let verdict = self.ask_policy::<Judgement>(scope, policy, wallet.name(), "judge", &message);
             let refusal = match &verdict {
                 Ok(Judgement::Allow) => None,
-                Ok(Judgement::Refuse { reason }) => Some(format!("The policy '{policy}' refuses: {reason}")),
+                Ok(Judgement::Refuse { reason }) => {
+                    Some(format!("The policy '{policy}' refuses: {}", shortened(reason)))
+                }
                 Err(error) => Some(error.detail.clone()),
             };
             self.providers.judged(&JudgedAct { policy, query: &query, refusal: refusal.as_deref() });

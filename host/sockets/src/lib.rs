@@ -7,6 +7,8 @@
 //! - `refused REASON`: the entry is not in `reach`;
 //! - `failed REASON`.
 //!
+//! After `check:`, the entry is only looked up in `reach`: nothing is connected.
+//!
 //! A plugin in the host's process connects to that socket itself. The sandbox of an isolated plugin grants it, and the host's
 //! notifier connects. So the host resolves names, checks certificates and compares entries in one place for both.
 

@@ -81,11 +81,16 @@ impl Granted {
     /// Answers one request. An error is one of the connection to the plugin, and is ignored.
     async fn answer(&self, mut stream: UnixStream) -> io::Result<()> {
         let asked = timeout(REQUEST_TIME, request(&mut stream)).await??;
+        let checked = asked.strip_prefix("check:");
+        let asked = checked.unwrap_or(&asked);
         let entry = asked.parse::<Reach>().ok().and_then(|asked| self.reach.iter().find(|one| **one == asked));
         let Some(entry) = entry else {
-            (self.denied)(&asked);
+            (self.denied)(asked);
             return say(&mut stream, &format!("refused the plugin's reach has no \"{asked}\"")).await;
         };
+        if checked.is_some() {
+            return say(&mut stream, "ok").await;
+        }
         if let Some(listening) = self.listening.iter().find(|one| one.entry == *entry) {
             return hand_over(stream, listening);
         }

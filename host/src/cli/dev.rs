@@ -238,7 +238,7 @@ impl Session<'_> {
     fn call_of(&self, manifest: &Manifest, datadir: &Path) -> String {
         let typed = std::env::args().next().filter(|typed| !typed.contains('/'));
         let program = typed.unwrap_or_else(|| quoted(&self.program));
-        let method = manifest.methods.first().map(|method| format!("{} {}", method.name, method.example));
+        let method = manifest.methods.first().map(|method| format!("{} {}", method.name, method.example_arguments()));
         let method = method.unwrap_or_else(|| "help".to_owned());
         format!("{program} call --datadir {} {}", quoted(datadir), method.trim_end())
     }

@@ -23,10 +23,10 @@ pub struct StoreArgs {
     /// The plugin's id.
     id: String,
     /// The host's data directory.
-    #[arg(long, default_value = "~/.outrigger")]
+    #[arg(long, global = true, default_value = "~/.outrigger")]
     datadir: PathBuf,
     /// The network of the host; by default the only network with data in the data directory.
-    #[arg(long)]
+    #[arg(long, global = true)]
     network: Option<String>,
     #[command(subcommand)]
     command: StoreCommand,

@@ -23,7 +23,7 @@ use outrigger_passthrough::{DUMP_CONVERSIONS, NodeHelp, Passthrough};
 use outrigger_plugins::instance::Instance;
 use outrigger_plugins::metrics::{Labels, Metric, PluginMetrics, Series};
 use outrigger_plugins::registry::{Chain, ChangeError, Link, Plugin, Registry, RouteTable};
-use outrigger_rpc::{Call, Failure, Origin, Params};
+use outrigger_rpc::{Call, Failure, Origin, Params, SUBSCRIBE, UNSUBSCRIBE};
 
 const DESCRIPTION: &str = include_str!("builtins.json");
 
@@ -44,6 +44,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 const GENERATE: &str = "generate";
 const GENERATE_HELP: &str =
     "generate\n\nhas been replaced by the -generate cli option. Refer to -help for more information.\n";
+
+/// The methods that only WebSocket connections have, and their help.
+const OF_SOCKETS: [&str; 2] = [SUBSCRIBE, UNSUBSCRIBE];
+const OF_SOCKETS_HELP: &str = "subscribe_events ( since wallets )\nunsubscribe_events subscription\n\n\
+    Methods of WebSocket connections: each event comes as a notification. The arguments are those of waitevents.";
 
 const STARTING: &str = "The host is starting";
 
@@ -73,6 +78,10 @@ impl Builtins {
     pub async fn call(&self, call: &Call) -> Option<Result<Bytes, RpcError>> {
         if call.method == GENERATE {
             return Some(Err(generate(&call.params)));
+        }
+        if OF_SOCKETS.contains(&&*call.method) {
+            let message = format!("{} is a method of WebSocket connections", call.method);
+            return Some(Err(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, message)));
         }
         let spec = SPECS.iter().find(|spec| spec.name == call.method)?;
         let params = match arguments::positional(spec, &self.registry.rules(), &call.params) {
@@ -122,9 +131,11 @@ impl Builtins {
     /// Starts, stops or reloads a plugin, on a thread that may block.
     async fn change(&self, call: &Call, params: &[Value]) -> Result<Value, RpcError> {
         let name = params.first().and_then(Value::as_str).unwrap_or_default().to_owned();
+        let instance = self.registry.instance(&name);
+        let id = instance.as_ref().map_or(&name, |instance| &instance.manifest().id);
         // The change would wait for this call to end.
-        if call.through.iter().any(|id| **id == *name) {
-            let message = format!("The call goes through the plugin '{name}', which it would end");
+        if call.through.iter().any(|passed| **passed == **id) {
+            let message = format!("The call goes through the plugin '{id}', which it would end");
             return Err(RpcError::invalid_parameter(message));
         }
         let (registry, method) = (self.registry.clone(), call.method.clone());
@@ -185,7 +196,8 @@ impl Builtins {
         let Some(node) = &self.passthrough else { return Ok(self.help(command, Vec::new())) };
         // While the node is unreachable, only the methods of the host and its plugins are listed.
         let help = node.read_help().await.ok();
-        if !["", DUMP_CONVERSIONS, GENERATE].contains(&command) && !self.answers(command) {
+        let is_ours = self.answers(command) || command == GENERATE || OF_SOCKETS.contains(&command);
+        if !command.is_empty() && command != DUMP_CONVERSIONS && !is_ours {
             let shown = help.as_ref().is_none_or(|help| node.shows(origin, command, help));
             let text = if shown { node.help_text(command).await } else { Ok(unknown_command(command)) };
             return text.map(Value::from).map_err(|failure| match failure {
@@ -223,6 +235,7 @@ impl Builtins {
             return match all.find(|spec| spec.name == command) {
                 Some(spec) => json!(spec.full_help()),
                 None if command == GENERATE => json!(GENERATE_HELP),
+                None if OF_SOCKETS.contains(&command) => json!(OF_SOCKETS_HELP),
                 None => json!(unknown_command(command)),
             };
         }

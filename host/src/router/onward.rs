@@ -154,7 +154,11 @@ impl Switchboard {
         }
         let began = Instant::now();
         let is_wanted = || match scope {
-            Scope::NONE => began.elapsed() < UNSCOPED_PATIENCE && self.front.lock().is_some(),
+            Scope::NONE => {
+                began.elapsed() < UNSCOPED_PATIENCE
+                    && self.front.lock().is_some()
+                    && !outrigger_isolate::asker_is_gone()
+            }
             Scope(token) => self.calls.phase(token).is_some(),
         };
         match lent(|| self.finish(work.as_mut(), is_wanted)) {

@@ -11,7 +11,7 @@ use outrigger_service::json::{provided_request, provided_response};
 use outrigger_service::policy::POLICY;
 use outrigger_service::rpc::RpcReply;
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError};
-use outrigger_services::{Asked, JudgedAct, Providers};
+use outrigger_services::{Asked, JudgedAct, Providers, shortened};
 use outrigger_values::RpcError;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -99,13 +99,14 @@ pub(super) fn is_of(service: &str, method: &str) -> bool {
 impl Providers for Switchboard {
     fn ask(&self, scope: Scope, makers: &[Arc<str>], asked: &Asked<'_>, message: &[u8]) -> Result<Vec<u8>> {
         let (plugin, is_policy) = (asked.plugin, is_of(POLICY, &asked.method));
-        let refused = |reason: &str| {
+        let refused = |what: &str, reason: &str| {
             let role = if is_policy { "judges for the wallet" } else { "has the keys of the wallet" };
-            let detail = format!("The plugin '{plugin}', which {role}, did not answer: {reason}");
+            let detail = format!("The plugin '{plugin}', which {role}, {what}: {}", shortened(reason));
             ServiceError::new(ErrorKind::Refused, detail)
         };
         if is_policy && CallHere::is_possible() {
             return Err(refused(
+                "did not answer",
                 "an inline method of a plugin cannot wait for a policy on a thread that serves connections",
             ));
         }
@@ -128,11 +129,11 @@ impl Providers for Switchboard {
         match self.wait(scope, begin) {
             Ok(RpcReply::Result { json }) => {
                 let message = decoded::<String>(&json).and_then(|hex| unhex(&hex));
-                message.map_err(|error| refused(&invalid(error).detail))
+                message.map_err(|error| refused("failed", &invalid(error).detail))
             }
-            Ok(RpcReply::Error { message, .. }) => Err(refused(&message)),
+            Ok(RpcReply::Error { message, .. }) => Err(refused("failed", &message)),
             Err(error) if error.kind == ErrorKind::Stale => Err(error),
-            Err(error) => Err(refused(&error.detail)),
+            Err(error) => Err(refused("did not answer", &error.detail)),
         }
     }
 

@@ -33,11 +33,7 @@ pub fn check(args: &RunArgs, before: Before) -> Result<String, RunError> {
     let found = registry::check(&configured, &sources, &builtins::RESERVED)
         .map_err(|failure| parts::plugin_error(&loaded, &failure))?;
     let manifests: Vec<&Manifest> = found.iter().map(Found::manifest).collect();
-    parts::check_providers(&loaded, args, |plugin, service| {
-        let provides =
-            |manifest: &&Manifest| manifest.id == plugin && manifest.provides.iter().any(|one| one == service);
-        manifests.iter().any(provides)
-    })?;
+    parts::check_providers(&loaded, args, &manifests)?;
     let methods: usize = manifests.iter().map(|manifest| manifest.methods.len()).sum();
     let enabled = config.plugins.iter().enumerate().filter(|(_, plugin)| plugin.enabled).zip(manifests.iter().copied());
     let required: Vec<_> = enabled.clone().map(|((position, _), manifest)| (position, manifest)).collect();

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use bitcoin::Network;
 use outrigger_base::nearest::suggestion;
 use outrigger_rpc::{EdgeFigures, Readiness, Tips};
+use outrigger_sdk::manifest::Manifest;
 use outrigger_service::chain::Publication;
 use outrigger_service::events::Event;
 use outrigger_service::policy::POLICY;
@@ -203,7 +204,9 @@ impl Parts {
         .map_err(|error| failed("plugins")(error.into()))?;
         let configured = PluginsConfig { plugins: config.plugins.clone(), routes: config.routes.clone() };
         registry.start(configured).map_err(|error| plugin_error(loaded, &error))?;
-        check_providers(loaded, args, |plugin, service| registry.provider(plugin, service, "").is_some())?;
+        let serving = registry.serving();
+        let running = serving.plugins.iter().filter_map(|plugin| plugin.instance.as_ref());
+        check_providers(loaded, args, &running.map(|instance| instance.manifest()).collect::<Vec<_>>())?;
         // Set once, only here.
         let _ = hub.wallets.set(manager.clone());
         let _ = hub.registry.set(registry.clone());
@@ -279,14 +282,9 @@ pub(super) fn plugin_error(loaded: &LoadedConfig, failure: &Failure) -> RunError
     loaded.plugin_error(failure.plugin, key, reason).into()
 }
 
-/// Checks that the plugins in `wallet.signer` and `wallet.policies` provide the services for these roles. `provides` takes a plugin's id
-/// and a service. With `--without-third-parties` these plugins stay configured, but do not run: the host refuses the acts for which it
+/// Checks that the plugins in `wallet.signer` and `wallet.policies` are enabled and provide the services for these roles. With `--without-third-parties` these plugins stay configured, but do not run: the host refuses the acts for which it
 /// would ask them, and the check warns.
-pub(super) fn check_providers(
-    loaded: &LoadedConfig,
-    args: &RunArgs,
-    provides: impl Fn(&str, &str) -> bool,
-) -> Result<(), RunError> {
+pub(super) fn check_providers(loaded: &LoadedConfig, args: &RunArgs, enabled: &[&Manifest]) -> Result<(), RunError> {
     let wallet = &loaded.config.wallet;
     let is_of_node = |backend: &BackendConfig| backend.wallets == Wallets::Node;
     if let (Some(rule), true) = (wallet.policies.first(), loaded.config.backend.as_ref().is_some_and(is_of_node)) {
@@ -296,9 +294,15 @@ pub(super) fn check_providers(
     let signer = wallet.signer.iter().map(|signer| ("wallet.signer", signer, KEYS_PROVIDER));
     let rules = wallet.policies.iter().filter(|rule| !rule.remove);
     let policies = rules.map(|rule| ("wallet.policies.plugin", &rule.plugin, POLICY));
-    for (key, plugin, service) in signer.chain(policies).filter(|(_, plugin, service)| !provides(plugin, service)) {
+    for (key, plugin, service) in signer.chain(policies) {
+        let providing = enabled.iter().filter(|manifest| manifest.provides.iter().any(|provided| provided == service));
+        let ids: Vec<&str> = providing.map(|manifest| &*manifest.id).collect();
+        if ids.contains(&plugin.as_str()) {
+            continue;
+        }
         if !args.without_third_parties {
-            let reason = format!("no enabled plugin of this id provides {service}");
+            let meant = suggestion(plugin, ids);
+            let reason = format!("no enabled plugin '{plugin}' provides {service}{meant}");
             return Err(loaded.error(key, plugin, reason).into());
         }
         tracing::warn!(plugin, "{key}: the plugin is left out, so the wallets that need it sign nothing");

@@ -1,6 +1,7 @@
 //! A wallet's policies, and the keys by which copies of it are found.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bitcoin::ScriptBuf;
@@ -60,8 +61,19 @@ impl Wallet {
             // Meanwhile an unlock may have revealed more keys, or another call may have found more policies.
             if *guarded == before {
                 *guarded = Guarded { policies: policies.clone(), version, ..before };
+                drop(guarded);
+                self.tell_of_new(&before.policies, &policies);
                 return Ok(policies);
             }
+        }
+    }
+
+    /// Logs which policies the wallet has got, and why.
+    fn tell_of_new(&self, before: &[Arc<str>], now: &[Arc<str>]) {
+        for policy in now.iter().filter(|policy| !before.contains(policy)) {
+            let is_set = self.shared.guards.sets(&self.name, policy);
+            let cause = if is_set { "the configuration" } else { "it holds a private key of a guarded wallet" };
+            tracing::info!(wallet = self.name(), policy = &**policy, cause, "the wallet is guarded from now on");
         }
     }
 

@@ -41,6 +41,11 @@ impl Guards {
         self.rules.is_empty() && self.keys.lock().is_empty()
     }
 
+    /// Whether the configuration gives a wallet this policy.
+    pub fn sets(&self, wallet: &str, policy: &str) -> bool {
+        self.rules.iter().any(|rule| !rule.remove && rule.plugin == policy && rule.concerns(wallet))
+    }
+
     /// The policies of a wallet that had the policies `before` and has the private keys `own`. Lists a guarded wallet's keys. Takes
     /// removed policies off them only if the wallet `loads`: another loaded wallet with the same key may list them again.
     pub fn settle(&self, wallet: &str, before: &[Arc<str>], own: &BTreeSet<KeyId>, loads: bool) -> Result<Policies> {

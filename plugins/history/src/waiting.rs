@@ -149,8 +149,10 @@ impl HistoryPlugin {
     /// * `wallets` (default: those of since, or the wallet of the call) - The names of the wallets.
     ///
     /// # Result
-    /// {"events": [...], "next": n or {"wallet": n, ...}, "missed": ["wallet", ...]}    (json object) The entries of
-    /// each wallet by number; those of missed wallets were partly dropped before they were asked for.
+    /// {"events": [{"number": n, "wallet": "...", "kind": "...", "txid": "...", "blockhash": "...", "blockheight": n,
+    /// "time": n, "fee": n, "payments": [{"category": "...", "amount": n, "vout": n, "address": "...", "label": "..."},
+    /// ...]}, ...], "next": n or {"wallet": n, ...}, "missed": ["wallet", ...]}    (json object) The entries of each
+    /// wallet by number; those of missed wallets were partly dropped before they were asked for.
     ///
     /// # Example
     /// 0 30000

@@ -13,7 +13,7 @@ use std::thread::{Builder, JoinHandle};
 use outrigger_sdk::service::Scope;
 use outrigger_sdk::service::events::Event;
 use outrigger_sdk::store::open_store;
-use outrigger_sdk::{Host, Plugin, methods, plugin};
+use outrigger_sdk::{Host, Plugin, methods, net, plugin};
 use serde_json::Value;
 
 use deliver::Delivery;
@@ -51,6 +51,7 @@ impl Plugin for WebhooksPlugin {
         queue::remove_others(&self.host, urls).map_err(|error| error.to_string())?;
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         for delivery in &self.deliveries {
+            net::check(&self.host, &delivery.hook.url.entry).map_err(|error| error.to_string())?;
             let delivery = delivery.clone();
             let run = move || delivery.run();
             threads.push(Builder::new().name("webhook".into()).spawn(run).map_err(|error| error.to_string())?);

@@ -99,7 +99,8 @@ wire_enum! {
             /// The wallet's transaction that it replaces.
             replaces: Option<Txid>,
         } = 2,
-        /// An export of private keys, or of descriptors with them.
+        /// An export of private keys, or of descriptors with them, to the plugin that answers a call. createwalletdescriptor and
+        /// derivehdkey get private keys, too, even though their answers may have none.
         GiveKeys = 3,
         /// A backup, which contains the private keys.
         Backup = 4,
@@ -133,7 +134,7 @@ wire_enum! {
         Allow = 0,
         /// The policy refuses the action.
         Refuse {
-            /// Why, for the client.
+            /// Why, for the client: at most 1,000 characters, the host cuts off the rest.
             reason: String,
         } = 1,
     }

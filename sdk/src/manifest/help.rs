@@ -20,6 +20,15 @@ impl MethodSpec {
         line.replace(" ) ( ", " ")
     }
 
+    /// The arguments of the example. Without an example, the names of the required arguments in capitals.
+    pub fn example_arguments(&self) -> String {
+        if !self.example.is_empty() {
+            return self.example.clone();
+        }
+        let required = self.params.iter().filter(|param| param.required);
+        required.map(|param| param.name.to_uppercase()).collect::<Vec<_>>().join(" ")
+    }
+
     /// The full help of the method in bitcoind's layout, with the arguments' help in a column.
     pub fn full_help(&self) -> String {
         let mut text = format!("{}\n\n{}\n", self.usage(), self.help);
@@ -37,8 +46,9 @@ impl MethodSpec {
         if !self.result.is_empty() {
             text += &format!("\nResult:\n{}\n", self.result);
         }
-        text += &format!("\nExamples:\n> outrigger call {}\n", [&*self.name, &*self.example].join(" ").trim_end());
-        if let Some(params) = self.example_json() {
+        let example = self.example_arguments();
+        text += &format!("\nExamples:\n> outrigger call {}\n", format!("{} {example}", self.name).trim_end());
+        if let Some(params) = self.example_json(&example) {
             let request =
                 format!(r#"{{"jsonrpc": "2.0", "id": "curltest", "method": "{}", "params": [{params}]}}"#, self.name);
             let request = request.replace('\'', r"'\''");
@@ -48,9 +58,9 @@ impl MethodSpec {
         text
     }
 
-    /// The arguments of the example as the items of a JSON array; none if it is no valid command line.
-    fn example_json(&self) -> Option<String> {
-        let words = words(&self.example)?;
+    /// The arguments of an example as the items of a JSON array; none if it is no valid command line.
+    fn example_json(&self, example: &str) -> Option<String> {
+        let words = words(example)?;
         if words.len() > self.params.len() {
             return None;
         }

@@ -121,7 +121,11 @@ fn host_refuses_connections_and_look_ups_without_reach_and_names_the_missing_ent
         let log = folder.path().join("log");
         let host = start(place, &[], "", HostOptions { log: Some(log.clone()), ..HostOptions::default() });
         let mut client = host.client();
-        fails(&mut client, "tcp:localhost:1", "PermissionDenied: the plugin's reach has no connections");
+        fails(
+            &mut client,
+            "tcp:localhost:1",
+            "PermissionDenied: the plugin's reach has no \"connect:tcp:localhost:1\"",
+        );
         if place == PLACES[1] {
             assert_eq!(client.refused("hostilelookup", json!(["hooks.example.com"])).0, -90);
             let told = fs::read_to_string(log).unwrap();

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::process;
 use crate::faults::{self, await_told, block_all_threads, check_others};
+use crate::operator::logged_with;
 
 const INTERNAL: i64 = -32603;
 
@@ -98,6 +99,24 @@ fn plugin_that_keeps_ending_by_itself_is_put_into_quarantine_until_it_is_started
     let told = other.plugin("faulty");
     let fault = told["last_fault"].as_str().unwrap();
     assert!(fault.starts_with("its process ended during the call of faultabort (SIGABRT): see"), "{fault}");
+}
+
+#[test]
+fn plugin_that_cannot_start_for_a_moment_after_a_crash_starts_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let needed = folder.path().join("needed");
+    std::fs::write(&needed, "").unwrap();
+    let (folder, file) = (folder.path().display(), needed.display());
+    let options = format!("reach = [\"read:{folder}\"]\noptions = {{ need = \"{file}\" }}\n");
+    let rest = format!("grants = [\"chain/1\", \"log/1\"]\n{OWN_PROCESS}{options}");
+    let (host, log) = logged_with(HostOptions::with_plugin(&all_groups(), built().library("outrigger_faulty"), &rest));
+    std::fs::remove_file(&needed).unwrap();
+    let mut client = host.client();
+    client.kill_plugin("faulty");
+    wait_until("a start is refused", || log().contains("the plugin refused to start again"));
+    std::fs::write(&needed, "").unwrap();
+    client.call("faultwho", json!([]));
+    assert_eq!(client.plugin("faulty")["state"], json!("running"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub mod start;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
@@ -229,28 +229,29 @@ pub struct Instance {
     context: &'static Context,
 }
 
-/// The start time of an activity, while it is in progress.
-#[derive(Default)]
+/// The start time of an activity, while it is in progress: the nanoseconds since `epoch`, or 0. Every call reads it.
 struct Since {
-    /// Rarely set; every call reads it.
-    going_on: AtomicBool,
-    since: Mutex<Option<Instant>>,
+    epoch: Instant,
+    nanoseconds: AtomicU64,
 }
 
 impl Since {
+    fn new() -> Self {
+        Self { epoch: Instant::now(), nanoseconds: AtomicU64::new(0) }
+    }
+
     /// Runs `work` and marks the activity as in progress meanwhile.
     fn during<T>(&self, work: impl FnOnce() -> T) -> T {
-        *self.since.lock() = Some(Instant::now());
-        self.going_on.store(true, Ordering::Relaxed);
+        let began = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1);
+        self.nanoseconds.store(began, Ordering::Relaxed);
         let done = work();
-        self.going_on.store(false, Ordering::Relaxed);
-        *self.since.lock() = None;
+        self.nanoseconds.store(0, Ordering::Relaxed);
         done
     }
 
     fn is_longer_than(&self, limit: Option<Duration>) -> bool {
-        let longer = |since: Instant| limit.is_some_and(|limit| since.elapsed() > limit);
-        self.going_on.load(Ordering::Relaxed) && self.since.lock().is_some_and(longer)
+        let since = Duration::from_nanos(self.nanoseconds.load(Ordering::Relaxed));
+        !since.is_zero() && limit.is_some_and(|limit| self.epoch.elapsed().saturating_sub(since) > limit)
     }
 }
 

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use bitcoin::Network;
 use bitcoin::hashes::sha256;
-use outrigger_isolate::{Executable, RunnerStatus};
+use outrigger_isolate::{Executable, RunnerStatus, STOP_PATIENCE};
 use outrigger_sdk::manifest::{MethodSpec, Requires};
 use outrigger_sdk::standard::release::Rules;
 use outrigger_service::events::Event;
@@ -43,8 +43,8 @@ use routes::{Known, RouteError, Wrapper, providing, wrapping};
 /// The name of the folder of a plugin's own files.
 const PRIVATE_FOLDER: &str = "folder";
 
-/// The time limit for stopping all plugins together.
-const STOP_PATIENCE: Duration = Duration::from_secs(5);
+/// The time limit for ending the calls of all plugins when the host stops.
+const END_PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
@@ -443,10 +443,10 @@ impl Registry {
 /// Retires instances together and waits for their end.
 fn end_all(instances: &[Arc<Instance>]) {
     for instance in instances {
-        instance.retire(STOP_PATIENCE);
+        instance.retire(END_PATIENCE);
     }
-    // A little longer than `STOP_PATIENCE`, so that an abandoned instance is logged first.
-    let deadline = Instant::now() + STOP_PATIENCE + Duration::from_secs(1);
+    // A little longer than both limits, so that what exceeds them is logged first. An abandoned instance is not stopped.
+    let deadline = Instant::now() + END_PATIENCE + STOP_PATIENCE + Duration::from_secs(1);
     for instance in instances {
         instance.wait_ended(deadline);
     }

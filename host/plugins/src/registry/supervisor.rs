@@ -80,6 +80,8 @@ impl Registry {
         let is_critical = plugin.code.as_ref().is_some_and(|code| code.manifest.critical);
         plugin.in_quarantine = true;
         let ended = plugin.instance.take();
+        // Found by its id until it has ended.
+        self.retired.lock().extend(ended.clone());
         match self.publish(plugins, configured) {
             Ok(()) => {
                 tracing::error!(plugin = id, "the plugin is in quarantine: {reason}; startplugin starts it again");
@@ -123,6 +125,8 @@ impl Registry {
         plugin.restarts.push(now);
         plugin.restart_count += 1;
         let started = plugin.instance.clone();
+        // Found by its id until it has ended.
+        self.retired.lock().extend(old.clone());
         let published = self.publish(plugins, configured).map_err(|error| Some(error.to_string()));
         // The instance that is not served ends.
         let unserved = if published.is_ok() { old } else { started };

@@ -42,8 +42,8 @@ pub enum MoveError {
     Legacy(&'static str),
     /// The side does not list the descriptors with their private keys; `message` is its reason.
     #[error(
-        "{side} does not list the wallet's descriptors with their private keys ({message}), as it does not where others hold some of the keys{}",
-        if *side == "the host" { "" } else { ": unload the wallet there, and copy it from its file by import-from-file" }
+        "{side} does not list the wallet's descriptors with their private keys ({message}){}",
+        remedy(side, message)
     )]
     NotListed { side: &'static str, message: String },
     #[error("the keys of {0}'s wallet are in an external signer, which is not supported")]
@@ -65,4 +65,15 @@ pub enum MoveError {
     FileDiffers(String),
     #[error("the two passphrases differ")]
     Passphrases,
+}
+
+/// What the refusal to list private descriptors means, if it is the one for a wallet of which others hold some of the keys.
+fn remedy(side: &str, message: &str) -> &'static str {
+    match side {
+        _ if message != "Can't get descriptor string." => "",
+        "the host" => ", as it does not where others hold some of the keys",
+        _ => {
+            ", as it does not where others hold some of the keys: unload the wallet there, and copy it from its file by import-from-file"
+        }
+    }
 }

@@ -47,6 +47,9 @@ pub struct Options {
     /// Calls the method itself, by its name and with its own rights, and answers with the result.
     #[option(default = [])]
     again: Vec<String>,
+    /// Like `again`, with the caller's rights.
+    #[option(default = [])]
+    again_as_caller: Vec<String>,
 }
 
 /// Claims every key, and returns invalid signatures.
@@ -139,8 +142,9 @@ impl Plugin for Chained {
                 times.sort_unstable();
                 times.get(ROUNDS / 2).map_or(0, Duration::as_nanos) as u64
             }));
-        } else if is_in(&options.again) {
-            reply.send(call.host.call(call.scope, call.method, &json!(call.params.0), As::Plugin));
+        } else if is_in(&options.again) || is_in(&options.again_as_caller) {
+            let user = if is_in(&options.again) { As::Plugin } else { As::Caller };
+            reply.send(call.host.call(call.scope, call.method, &json!(call.params.0), user));
         } else {
             reply.pass_on();
         }

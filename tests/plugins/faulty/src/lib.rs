@@ -7,6 +7,7 @@ mod gate;
 mod heard;
 mod raw;
 
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -84,10 +85,13 @@ impl Plugin for Faulty {
         };
         plugin.panic_if("panic_init");
         plugin.abort_if("abort_init");
+        if let Some(needed) = plugin.text("need").filter(|needed| !Path::new(needed).exists()) {
+            return Err(format!("{needed} is not there"));
+        }
         if plugin.has("block_init") {
             gate::block_for_ever();
         }
-        if let Some(gate) = plugin.gate("gate_init") {
+        if let Some(gate) = plugin.text("gate_init") {
             gate::wait(gate::connect(gate).map_err(|error| error.message)?);
         }
         if plugin.has("rely_on_mempool") {
@@ -167,7 +171,7 @@ impl Plugin for Faulty {
 
     fn cancel(&self, token: u64) {
         self.panic_if("panic_cancel");
-        if let Some(gate) = self.gate("gate_cancel") {
+        if let Some(gate) = self.text("gate_cancel") {
             gate::pass(gate);
         }
         self.heard.cancel(token);
@@ -208,8 +212,8 @@ impl Faulty {
         self.options.get(option) == Some(&Value::Bool(true))
     }
 
-    /// The gate that an option names.
-    fn gate(&self, option: &str) -> Option<&str> {
+    /// The gate or file that an option names.
+    fn text(&self, option: &str) -> Option<&str> {
         self.options.get(option).and_then(Value::as_str).filter(|gate| !gate.is_empty())
     }
 

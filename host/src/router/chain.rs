@@ -244,9 +244,12 @@ impl Router {
             lease.leave_cancel(token);
         });
         let onward = asked.map(|asked| self.onward(link, call, asked));
-        let Ok(ran_inline) = self.run(token, &lease, link, (call, onward), params, may_run_inline).await else {
-            guard.not_begun();
-            return AtLink::Failed(Failure::Overloaded);
+        let ran_inline = match self.run(token, &lease, link, (call, onward), params, may_run_inline).await {
+            Ok(ran_inline) => ran_inline,
+            Err(failure) => {
+                guard.not_begun();
+                return AtLink::Failed(failure);
+            }
         };
         // An inline call that returned without an answer is a long poll, and counts towards the limit of long polls. A call
         // on the pool may already be running, so it is not refused here; the pool has its own limit.

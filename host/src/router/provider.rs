@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bitcoin::hex::{DisplayHex, FromHex};
 use bytes::Bytes;
+use outrigger_plugins::pool::{Overloaded, lent};
 use outrigger_rpc::{Answer, Call, CallHere, Failure, Origin, Params, ResultText};
 use outrigger_service::json::{provided_request, provided_response};
 use outrigger_service::policy::POLICY;
@@ -125,6 +126,11 @@ impl Providers for Switchboard {
             Err(error) if error.kind == ErrorKind::Stale => Err(error),
             Err(error) => Err(refused(&error.detail)),
         }
+    }
+
+    fn lend(&self, wait: &mut dyn FnMut()) -> Result<()> {
+        lent(wait)
+            .map_err(|Overloaded| ServiceError::new(ErrorKind::Refused, "Too many calls of plugins wait for others"))
     }
 
     fn judged(&self, judgement: &JudgedAct<'_>) {

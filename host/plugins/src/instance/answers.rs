@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 use super::LoadedLibrary as Library;
 use super::life::{Life, Stage};
 use crate::answer::{AnswerRules, BadAnswer};
-use crate::calls::{Answer, AnswerOutcome, Calls, UnwantedAnswer};
+use crate::calls::{Answer, Calls, UnwantedAnswer};
 use crate::health::{Health, RECOVERED_AFTER, Recovery};
 
 /// The largest answer that is copied, in bytes.
@@ -62,7 +62,7 @@ impl Context {
         RpcError::internal(bad.to_string())
     }
 
-    fn may_note(&self) -> bool {
+    pub fn may_note(&self) -> bool {
         let plugin = self.code.manifest.id.as_str();
         let tell = |left_out| tracing::warn!(plugin, left_out, "log lines about the plugin's answers were suppressed");
         self.notes.allows(tell)
@@ -82,7 +82,9 @@ impl Context {
             UnwantedAnswer::Late => {
                 tracing::warn!(plugin, method, "an answer came late and was dropped: its deadline had passed")
             }
-            UnwantedAnswer::Abandoned => tracing::info!(plugin, method, "an answer was dropped: its client had gone"),
+            UnwantedAnswer::Abandoned | UnwantedAnswer::Gone => {
+                tracing::info!(plugin, method, "an answer was dropped: its client had gone")
+            }
             UnwantedAnswer::Second => {
                 tracing::warn!(plugin, method, "a second answer was dropped: the call was answered before")
             }
@@ -124,22 +126,16 @@ impl HostCode for Context {
         // Counted before the client can see the answer.
         counted.fetch_add(1, Ordering::Relaxed);
         let answered = self.calls.answer(self.id, token, answer);
-        if is_result && answered != AnswerOutcome::Unwanted && self.recovery.succeed() {
+        if is_result && matches!(answered, Ok(()) | Err(UnwantedAnswer::Gone)) && self.recovery.succeed() {
             tracing::info!(
                 plugin = self.code.manifest.id,
                 "the plugin has answered {RECOVERED_AFTER} calls since its last fault"
             );
         }
-        if answered == AnswerOutcome::Taken {
-            return STATUS_OK;
-        }
+        let Err(why) = answered else { return STATUS_OK };
         counted.fetch_sub(1, Ordering::Relaxed);
-        if answered == AnswerOutcome::Gone {
-            self.health.gone.fetch_add(1, Ordering::Relaxed);
-            self.note_unwanted(token, UnwantedAnswer::Abandoned);
-        } else {
-            self.note_unwanted(token, self.calls.why_unwanted(self.id, token));
-        }
+        self.health.gone.fetch_add(u64::from(why == UnwantedAnswer::Gone), Ordering::Relaxed);
+        self.note_unwanted(token, why);
         ErrorKind::Stale as i32
     }
 

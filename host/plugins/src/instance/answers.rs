@@ -23,7 +23,7 @@ use crate::health::{Health, RECOVERED_AFTER, Recovery};
 /// The largest answer that is copied, in bytes.
 const SMALL_ANSWER: usize = 64 << 10;
 
-/// The most log lines per second about answers without a client.
+/// The most log lines per second about answers without a client, and calls without a place.
 pub(super) const NOTES_PER_SECOND: u32 = 100;
 
 /// The target of `HostTable::ctx`. It is never freed.
@@ -36,7 +36,7 @@ pub(super) struct Context {
     pub rules: AnswerRules,
     pub services: HashMap<String, Arc<ExportedService>>,
     pub life: Life,
-    /// Limits the log lines about answers without a client.
+    /// Limits the log lines about answers without a client, and calls without a place.
     pub notes: Rate,
 }
 
@@ -62,10 +62,19 @@ impl Context {
         RpcError::internal(bad.to_string())
     }
 
-    pub fn may_note(&self) -> bool {
+    fn may_note(&self) -> bool {
         let plugin = self.code.manifest.id.as_str();
         let tell = |left_out| tracing::warn!(plugin, left_out, "log lines about the plugin's answers were suppressed");
         self.notes.allows(tell)
+    }
+
+    /// Logs that a call found no place among the long-running ones, at most `most`, and returns the client's error.
+    pub fn note_full(&self, method: &str, most: usize) -> String {
+        let plugin = self.code.manifest.id.as_str();
+        if self.may_note() {
+            tracing::warn!(plugin, method, most, "a call found no place among the plugin's long-running calls");
+        }
+        format!("The isolated plugin '{plugin}' has {most} long-running calls, the most that it may have at a time")
     }
 
     /// Counts and logs an answer that nobody waits for.

@@ -350,18 +350,7 @@ impl Instance {
             None => Some(place.await),
         };
         // The semaphore is never closed.
-        place.and_then(Result::ok).map(Some).ok_or_else(|| {
-            let plugin = &*self.manifest().id;
-            if self.context.may_note() {
-                tracing::warn!(
-                    plugin,
-                    most,
-                    method = method.name,
-                    "a call found no place among the long-running calls"
-                );
-            }
-            format!("The isolated plugin '{plugin}' has {most} long-running calls, the most that it may have at a time")
-        })
+        place.and_then(Result::ok).map(Some).ok_or_else(|| self.context.note_full(&method.name, most))
     }
 
     /// How many of its calls are open.

@@ -69,7 +69,8 @@ fn a_lost_thread_is_replaced_until_it_comes_back() {
     let (number, health) = (claimant.call, claimant.health.clone());
     let lost = gated_as(&pool, claimant, &started);
     assert_eq!(running.recv(), Ok(1));
-    assert!(pool.replace_lost(number, false) && !pool.replace_lost(number, true) && !pool.replace_lost(99, true));
+    assert!(pool.replace_lost(number, false) && health.lost_threads() == 0, "a long-running call is not stuck");
+    assert!(!pool.replace_lost(number, true) && !pool.replace_lost(u64::MAX, true));
     assert_eq!(health.lost_threads(), 1);
     drop(gated(&pool, 2, &started));
     assert_eq!(running.recv(), Ok(2));

@@ -229,15 +229,6 @@ fn policies_that_do_not_return_refuse_at_their_deadline_and_block_no_reads() {
 }
 
 #[test]
-fn policies_are_asked_for_payments_that_take_longer_than_the_deadline() {
-    let short = "file = \"wallet\"\ndeadline_seconds = 1\n";
-    let host = host(&text("judge", "", "grants = []").replace("file = \"wallet\"\n", short));
-    let mut wallet = host.new_wallet("hot");
-    fund(&mut wallet, 1);
-    wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
-}
-
-#[test]
 fn policies_without_an_answer_prevent_all_signing() {
     let options = "hang = [\"SignMessage\"], panic = [\"GiveKeys\"]";
     let host = host(&text("judge", options, "grants = []"));

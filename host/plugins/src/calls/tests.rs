@@ -76,6 +76,7 @@ fn overdue_calls_are_found_once_with_or_without_a_client() {
     let (later, _receiver) = calls.open(7, 0);
     assert!(calls.begin(left, run) && calls.begin(waiting, long));
     assert!(calls.begin(later, Run { due: Some(now + std::time::Duration::from_secs(1)), ..FREE }));
+    assert_eq!((calls.due(left), calls.due(waiting)), (Some(now), None), "a long-running call has any time");
     assert_eq!(calls.give_up(left, false), Some(Phase::Running));
     let mut found = calls.find_overdue(now);
     found.sort_by_key(|found| found.token);

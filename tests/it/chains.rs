@@ -229,17 +229,22 @@ fn invalid_routes_are_refused_with_the_reason() {
 
 #[test]
 fn an_observer_sees_finished_calls_and_is_in_no_chain() {
-    let plugin = plugin_section("outrigger_observer", "grants = [\"log/1\"]\nlog = \"debug\"\n");
-    let wrap = "[routes]\nwrap = [{ plugin = \"observer\", methods = [\"get*\", \"uptime\", \"createwallet\"] }]\n";
+    let plugin = chained("ask = [\"getbestblockhash\"]", "\"rpc/1\"")
+        + &plugin_section("outrigger_observer", "grants = [\"log/1\"]\nlog = \"debug\"\n");
+    let wrap = "[routes]\nwrap = [{ plugin = \"chained\", methods = [\"getbestblockhash\"] }, \
+                { plugin = \"observer\", methods = [\"get*\", \"uptime\", \"createwallet\"] }]\n";
     let (host, log) = logged_with(HostOptions::with_groups(&(plugin + wrap)));
     let mut client = host.client();
     client.call("uptime", json!([]));
     client.refused("getblockhash", json!([7]));
     client.call("help", json!([]));
+    // The wrapper's `next` is no further call.
+    client.call("getbestblockhash", json!([]));
     client.create_wallet("w", json!({})).call("getbalance", json!([]));
     let expected = json!([
         ["uptime", "__cookie__", null, 0],
         ["getblockhash", "__cookie__", null, -8],
+        ["getbestblockhash", "__cookie__", null, 0],
         ["createwallet", "__cookie__", null, 0],
         ["getbalance", "__cookie__", "w", 0],
     ]);
@@ -381,10 +386,47 @@ fn long_running_calls_in_an_isolated_wrapper_are_bounded_and_leave_places_to_oth
     let waiting: Vec<_> = (0..128).map(|_| client.begin_call("waitfornewblock", json!([]))).collect();
     wait_until("all calls wait", || client.plugin("chained")["waiting"] == json!(128));
     assert_eq!(client.call("getblockcount", json!([])), json!({"next": 0}));
-    assert_eq!(client.post(&json!({"method": "waitfornewblock"}).to_string()).status, 503);
+    let (_, message) = client.refused("waitfornewblock", json!([]));
+    assert!(message.starts_with("The isolated plugin 'chained' has 128 long-running calls"), "{message}");
     client.call("generatetoaddress", json!([1, NOBODY]));
     for call in waiting {
         assert_eq!(call.answer()["result"]["next"]["height"], json!(1));
+    }
+}
+
+#[test]
+fn calls_that_wait_for_a_wrappers_successor_find_it_at_another_place_of_the_chain() {
+    let rest = "reload = \"after\"\ngrants = [\"rpc/1\"]\noptions = { ask = [\"waitfornewblock\"] }\n";
+    let routes = "[routes]\nwrap = [{ plugin = \"chained\", methods = [\"getblockhash\", \"waitfornewblock\"] }]\n";
+    let plugins = plugin_section("outrigger_chained", rest) + &gatekeeper();
+    let host = Host::start_with(HostOptions::with_groups(&(plugins + routes + "getblockcount = \"chain\"\n")));
+    let mut client = host.client();
+    let _holding = client.begin_call("waitfornewblock", json!([]));
+    wait_until("the old instance has a call", || client.plugin("chained")["waiting"] == json!(1));
+    host.change("wrap = [", "wrap = [{ plugin = \"gatekeeper\", methods = [\"getblockhash\"] }, ");
+    let reload = client.begin_call("reloadplugin", json!(["chained"]));
+    for _ in 0..20 {
+        client.call("uptime", json!([]));
+    }
+    let waiting: Vec<_> = (0..4).map(|_| client.begin_call("getblockhash", json!([0]))).collect();
+    client.call("generatetoaddress", json!([1, NOBODY]));
+    assert_eq!(reload.answer()["error"], Value::Null);
+    for call in waiting {
+        let answer = call.answer();
+        assert!(answer["result"].is_string(), "{answer}");
+    }
+}
+
+#[test]
+fn calls_of_one_wallet_through_an_isolated_wrapper_do_not_wait_for_each_other() {
+    let rest = "isolated = true\nsandbox = \"best-effort\"\ngrants = [\"rpc/1\"]\noptions = { ask = [\"getnewaddress\"] }\n\
+                [routes]\nwrap = [{ plugin = \"chained\", methods = [\"getnewaddress\"] }]\n";
+    let host = Host::start_with(HostOptions::with_groups(&plugin_section("outrigger_chained", rest)));
+    let wallet = host.new_wallet("w");
+    let calls: Vec<_> = (0..180).map(|_| wallet.begin_call("getnewaddress", json!([]))).collect();
+    for call in calls {
+        let answer = call.answer();
+        assert!(answer["result"]["next"].is_string(), "{answer}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, plugin_section};
+use outrigger_tests::{Client, ELSEWHERE, Host, HostOptions, all_groups, plugin_section, wait_until};
 use serde_json::{Value, json};
 
 /// A key that no wallet here has.
@@ -196,14 +196,35 @@ fn policies_cannot_be_bypassed_by_batches_wrappers_or_plugins() {
 }
 
 #[test]
-fn policies_judge_while_other_payments_of_the_wallet_wait_on_all_its_threads() {
+fn policies_judge_while_other_payments_of_their_wallets_wait_on_all_threads() {
     let host = host(&text("judge", "", "grants = []"));
-    let mut wallet = host.new_wallet("hot");
-    fund(&mut wallet, 5);
-    let waiting: Vec<_> = (0..20).map(|_| wallet.begin_call("sendtoaddress", json!([ELSEWHERE, 1]))).collect();
+    let mut wallets = ["hot", "hotter"].map(|name| host.new_wallet(name));
+    wallets.iter_mut().for_each(|wallet| fund(wallet, 5));
+    let pay = |at: usize| wallets[at % 2].begin_call("sendtoaddress", json!([ELSEWHERE, 1]));
+    let waiting: Vec<_> = (0..40).map(pay).collect();
     for call in waiting {
         let answer = call.answer();
         assert!(answer["result"].is_string(), "{answer}");
+    }
+}
+
+#[test]
+fn policies_that_do_not_return_refuse_at_their_deadline_and_block_no_reads() {
+    for trusted in [true, false] {
+        let rest = format!("trusted = {trusted}\ndeadline_seconds = 6\ngrants = []");
+        let host = host(&text("judge", "hang = [\"Sign\"]", &rest));
+        let mut wallet = host.new_wallet("hot");
+        fund(&mut wallet, 1);
+        let pay = || host.client().wallet("hot").begin_call("sendtoaddress", json!([ELSEWHERE, 1]));
+        let first = pay();
+        wait_until("the policy judges", || wallet.plugin("judge")["waiting"] == json!(1));
+        let others: Vec<_> = (0..7).map(|_| pay()).collect();
+        wait_until("all payments wait", || wallet.plugin("wallet")["waiting"] == json!(8));
+        wallet.call("getbalances", json!([]));
+        assert_eq!(wallet.plugin("judge")["timeouts"], json!(0));
+        let (code, message) = first.refused();
+        assert!(code == WALLET_ERROR && message.contains("was not answered within 6 s"), "{message}");
+        drop(others);
     }
 }
 

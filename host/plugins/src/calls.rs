@@ -40,8 +40,11 @@ const LAST_METHOD: u64 = (1 << METHOD_BITS) - 1;
 /// How many abandoned calls each shard remembers, to classify late answers.
 const REMEMBERED: usize = 64;
 
+/// Why an answer was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UnwantedAnswer {
+    /// The client has just gone.
+    Gone,
     /// After the call's deadline.
     Late,
     /// After the call's client had gone.
@@ -50,16 +53,6 @@ pub enum UnwantedAnswer {
     Second,
     /// The call belongs to another instance.
     Foreign,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AnswerOutcome {
-    /// It is sent to the client.
-    Taken,
-    /// The client has just gone.
-    Gone,
-    /// It was dropped, for a reason of [`UnwantedAnswer`].
-    Unwanted,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,6 +116,18 @@ struct ShardCalls {
 }
 
 impl ShardCalls {
+    /// Removes an open call of an instance, for its answer.
+    fn take(&mut self, instance: u64, token: u64) -> Result<Pending, UnwantedAnswer> {
+        match self.pending.entry(token) {
+            Entry::Occupied(pending) if pending.get().instance == instance => Ok(pending.remove()),
+            Entry::Occupied(_) => Err(UnwantedAnswer::Foreign),
+            Entry::Vacant(_) => {
+                let given_up = self.given_up.iter().rev().find(|(known, ..)| *known == token);
+                Err(given_up.map_or(UnwantedAnswer::Second, |(_, why, _)| *why))
+            }
+        }
+    }
+
     fn remember(&mut self, token: u64, why: UnwantedAnswer, name: Option<Arc<str>>) {
         if self.given_up.len() >= REMEMBERED {
             self.given_up.pop_front();
@@ -189,39 +194,18 @@ impl Calls {
         if position == LAST_METHOD { usize::MAX } else { position as usize }
     }
 
-    /// Why an instance's answer to a call was refused.
-    pub fn why_unwanted(&self, instance: u64, token: u64) -> UnwantedAnswer {
-        let state = self.state.of(token);
-        if state.pending.get(&token).is_some_and(|pending| pending.instance != instance) {
-            return UnwantedAnswer::Foreign;
-        }
-        let given_up = state.given_up.iter().rev().find(|(known, ..)| *known == token);
-        given_up.map_or(UnwantedAnswer::Second, |(_, why, _)| *why)
-    }
-
     /// Answers a call for the host at its deadline, as [`Calls::answer`]. The plugin's answer is late then.
-    pub fn expire(&self, instance: u64, token: u64, answer: Answer) -> AnswerOutcome {
-        let name = self.name_of(token);
-        let answered = self.answer(instance, token, answer);
-        if answered == AnswerOutcome::Taken {
-            self.state.of(token).remember(token, UnwantedAnswer::Late, name);
-        }
-        answered
+    pub fn expire(&self, instance: u64, token: u64, answer: Answer) -> Result<(), UnwantedAnswer> {
+        let mut state = self.state.of(token);
+        let pending = state.take(instance, token)?;
+        state.remember(token, UnwantedAnswer::Late, pending.name);
+        drop(state);
+        pending.answer.send(answer).map_err(|_| UnwantedAnswer::Gone)
     }
 
-    pub fn answer(&self, instance: u64, token: u64, answer: Answer) -> AnswerOutcome {
-        let pending = {
-            let mut state = self.state.of(token);
-            match state.pending.entry(token) {
-                Entry::Occupied(pending) if pending.get().instance == instance => Some(pending.remove()),
-                _ => None,
-            }
-        };
-        match pending.map(|pending| pending.answer.send(answer)) {
-            None => AnswerOutcome::Unwanted,
-            Some(Ok(())) => AnswerOutcome::Taken,
-            Some(Err(_)) => AnswerOutcome::Gone,
-        }
+    pub fn answer(&self, instance: u64, token: u64, answer: Answer) -> Result<(), UnwantedAnswer> {
+        let pending = self.state.of(token).take(instance, token)?;
+        pending.answer.send(answer).map_err(|_| UnwantedAnswer::Gone)
     }
 
     /// Marks a call as running. False if its client has gone, so that it need not run.
@@ -234,38 +218,40 @@ impl Calls {
         true
     }
 
-    /// When the code of a running call must have returned; `None` for no limit.
+    /// When a running call must have been answered; `None` for no limit.
     pub fn due(&self, token: u64) -> Option<Instant> {
-        self.state.of(token).running.get(&token).and_then(|running| running.run.due)
+        let state = self.state.of(token);
+        state.running.get(&token).map(|call| call.run).filter(|run| run.lane != Lane::Long).and_then(|run| run.due)
     }
 
-    /// Marks a call's code as returned. Returns whether it was overdue; `None` if the call was abandoned meanwhile.
-    /// Such a call counts as running until [`Calls::end`], so that the plugin can be notified of the cancellation
-    /// first.
-    pub fn end_unless_given_up(&self, token: u64) -> Option<bool> {
+    /// Marks a call's code as returned. False if the call was abandoned meanwhile. Such a call counts as running until
+    /// [`Calls::end`], so that the plugin can be notified of the cancellation first.
+    pub fn end_unless_given_up(&self, token: u64) -> bool {
         let ShardCalls { pending, running, .. } = &mut *self.state.of(token);
         if let Some(pending) = pending.get_mut(&token) {
             pending.phase = Phase::Kept;
         }
         match running.entry(token) {
-            Entry::Occupied(running) if running.get().given_up => None,
-            Entry::Occupied(running) => Some(self.count_end(running.remove())),
-            Entry::Vacant(_) => Some(false),
+            Entry::Occupied(running) if running.get().given_up => false,
+            Entry::Occupied(running) => {
+                self.count_end(running.remove());
+                true
+            }
+            Entry::Vacant(_) => true,
         }
     }
 
-    /// Ends a running call. Returns whether it was overdue.
-    pub fn end(&self, token: u64) -> bool {
-        let removed = self.state.of(token).running.remove(&token);
-        removed.is_some_and(|running| self.count_end(running))
+    /// Ends a running call.
+    pub fn end(&self, token: u64) {
+        if let Some(running) = self.state.of(token).running.remove(&token) {
+            self.count_end(running);
+        }
     }
 
-    /// Counts a call's end. Returns whether it was overdue.
-    fn count_end(&self, running: Running) -> bool {
+    fn count_end(&self, running: Running) {
         if running.overdue {
             self.overdue.fetch_sub(1, Ordering::Relaxed);
         }
-        running.overdue
     }
 
     /// Marks and counts a call as overdue, once.

@@ -1,14 +1,14 @@
 //! A plugin's health: counters and faults, over all its instances.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use outrigger_abi::ErrorKind;
 use outrigger_isolate::Crash;
 use parking_lot::Mutex;
 
-use crate::calls::AnswerOutcome;
+use crate::calls::UnwantedAnswer;
 use crate::metrics::PluginMetrics;
 
 /// A plugin's counters, over all its instances.
@@ -27,9 +27,8 @@ pub struct Health {
     pub stale: AtomicU64,
     /// The stale answers that were a second answer, or to another instance's call.
     pub repeated: AtomicU64,
-    /// Threads that are lost to its calls now. A thread can return before it is counted as lost, so this may be below 0
-    /// for a moment.
-    lost: AtomicI64,
+    /// Threads of the pool that are lost to its calls now. The pool counts them.
+    pub(crate) lost: AtomicUsize,
     /// Time inside the plugin's `call`, in nanoseconds.
     nanoseconds: AtomicU64,
     last_fault: Mutex<Option<String>>,
@@ -110,25 +109,16 @@ impl Health {
         self.nanoseconds.load(Ordering::Relaxed) / 1000
     }
 
-    /// Counts a thread as lost to a call that does not return.
-    pub fn lose_thread(&self) {
-        self.lost.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub fn find_thread(&self) {
-        self.lost.fetch_sub(1, Ordering::Relaxed);
-    }
-
     pub fn lost_threads(&self) -> usize {
-        usize::try_from(self.lost.load(Ordering::Relaxed)).unwrap_or_default()
+        self.lost.load(Ordering::Relaxed)
     }
 
     /// Counts a call that the host answered with an error in the plugin's place; `answered` is the outcome.
-    pub fn failed(&self, answered: AnswerOutcome) {
+    pub fn failed(&self, answered: Result<(), UnwantedAnswer>) {
         match answered {
-            AnswerOutcome::Taken => self.errors.fetch_add(1, Ordering::Relaxed),
-            AnswerOutcome::Gone => self.gone.fetch_add(1, Ordering::Relaxed),
-            AnswerOutcome::Unwanted => 0,
+            Ok(()) => self.errors.fetch_add(1, Ordering::Relaxed),
+            Err(UnwantedAnswer::Gone) => self.gone.fetch_add(1, Ordering::Relaxed),
+            Err(_) => 0,
         };
     }
 

@@ -152,6 +152,8 @@ pub struct Call {
     pub through: Vec<Arc<str>>,
     /// How many of `through`, from the front, made a call that led to this one. The others only passed it on.
     pub makers: usize,
+    /// Whether another call waits for this one.
+    pub nested: bool,
     /// Where a plugin reports its progress, for a call that may take long.
     pub progress: Option<Arc<Progress>>,
     /// Kept until the plugin's code has ended, even if nobody waits for its answer any more.

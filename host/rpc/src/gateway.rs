@@ -46,12 +46,13 @@ pub(super) struct RequestContext {
     pub in_batch: bool,
     /// The ids of the plugins that the request went through, if a plugin made it.
     pub through: Vec<Arc<str>>,
+    pub nested: bool,
 }
 
 impl RequestContext {
     /// The context of a client's request.
     pub(super) fn of(origin: Arc<Origin>, body: Bytes) -> Self {
-        Self { origin, body, in_batch: false, through: Vec::new() }
+        Self { origin, body, in_batch: false, through: Vec::new(), nested: false }
     }
 
     /// The context of an element of a batch.
@@ -90,7 +91,7 @@ fn call_of(request: Request<'_>) -> Call {
     let Request { method, params, mut extensions, .. } = request;
     let nobody = || RequestContext::of(Arc::default(), Bytes::new());
     let (progress, held) = (extensions.remove(), extensions.remove());
-    let RequestContext { origin, body, in_batch, through } = extensions.remove().unwrap_or_else(nobody);
+    let RequestContext { origin, body, in_batch, through, nested } = extensions.remove().unwrap_or_else(nobody);
     let params = params.map_or(Params::none(), |raw| Params::of(&raw, &body));
     Call {
         method: method.into_owned(),
@@ -99,6 +100,7 @@ fn call_of(request: Request<'_>) -> Call {
         may_stream: !in_batch,
         makers: through.len(),
         through,
+        nested,
         progress,
         held,
     }
@@ -106,12 +108,12 @@ fn call_of(request: Request<'_>) -> Call {
 
 /// The request of a call that a plugin made, to pass through all layers of an [`RpcService`].
 pub fn request_of(call: Call) -> Request<'static> {
-    let Call { method, params, origin, through, .. } = call;
+    let Call { method, params, origin, through, nested, .. } = call;
     // `Params` are well-formed.
     let raw = String::from_utf8(params.as_bytes().to_vec()).ok().and_then(|text| RawValue::from_string(text).ok());
     let mut request = Request::owned(method, raw, Id::Null);
     // `in_batch`: the result must not be a stream.
-    request.extensions.insert(RequestContext { origin, body: Bytes::new(), in_batch: true, through });
+    request.extensions.insert(RequestContext { origin, body: Bytes::new(), in_batch: true, through, nested });
     request
 }
 

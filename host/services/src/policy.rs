@@ -23,6 +23,9 @@ pub trait Providers: Send + Sync {
     /// nobody waits for the call of `scope`, which the plugins `makers` made.
     fn ask(&self, scope: Scope, makers: &[Arc<str>], asked: &Asked<'_>, message: &[u8]) -> Result<Vec<u8>>;
 
+    /// Runs `wait`, in which this thread waits for other calls, while another thread takes its place.
+    fn lend(&self, wait: &mut dyn FnMut()) -> Result<()>;
+
     /// Called with each verdict of a policy.
     fn judged(&self, judgement: &JudgedAct<'_>);
 }

@@ -304,7 +304,10 @@ impl WalletPay for WalletService {
             let wallet = self.wallet(scope)?;
             // The call keeps no snapshot open while it waits, and then reads the results of earlier payments.
             call.refresh();
-            *turn = Some(wallet.begin_payment(&|| self.scopes.is_wanted(scope))?);
+            let mut begun = Err(ErrorKind::Stale.into());
+            // Payments that wait must not hold the threads of the wallet's other calls.
+            self.providers.lend(&mut || begun = wallet.begin_payment(&|| self.scopes.is_wanted(scope)))?;
+            *turn = Some(begun?);
             call.refresh();
         }
         Ok(())

@@ -73,6 +73,11 @@ impl From<calls::Answer> for AtLink {
     }
 }
 
+fn away(link: &Link) -> AtLink {
+    let message = format!("The plugin '{}', which this call goes through, does not run", link.id);
+    AtLink::Failed(Failure::Rpc(RpcError::internal(message)))
+}
+
 impl Router {
     /// The plugins that a call goes through; `None` if no plugin concerns it.
     pub(super) fn links(&self, call: &Call) -> Option<Links> {
@@ -91,7 +96,7 @@ impl Router {
 
     /// Passes a call along the links until one of them answers, or else to the host or the node.
     pub(super) async fn walk(&self, links: Links, mut call: Call) -> Answer {
-        for (at, link) in links.iter().enumerate() {
+        for link in links.iter() {
             if call.through.contains(&link.id) {
                 continue;
             }
@@ -101,7 +106,11 @@ impl Router {
             }
             let asked = link.asks.then(Arc::<AtomicBool>::default);
             let has_asked = || asked.as_ref().is_some_and(|asked| asked.load(Ordering::SeqCst));
-            match self.at_link(at, link, &call, asked.as_ref()).await {
+            let fresh = || {
+                let links = self.links(&call).ok_or(AtLink::Passed(None))?;
+                links.iter().find(|fresh| fresh.id == link.id).cloned().ok_or_else(|| away(link))
+            };
+            match self.at_link(link, fresh, &call, asked.as_ref()).await {
                 AtLink::Answered(answer) => return answer.map(ResultText::from),
                 AtLink::Failed(failure) if !link.may_fail => return Err(failure),
                 // The next link has already received the call, and must not receive it twice.
@@ -141,31 +150,27 @@ impl Router {
         Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")))
     }
 
-    /// Leases the instance of a link for one call; `None` if the method meanwhile has no plugin. If a plugin is being reloaded, this
-    /// waits for the new instance, at most until the call's deadline.
+    /// Leases the instance of a link for one call. If a plugin is being reloaded, this waits for the new instance, at most until the
+    /// call's deadline.
     ///
     /// The registry closes an instance only after it has replaced its routes, or before it starts the successor. A closed instance
-    /// therefore means that the links are outdated, so they are read again. If the same instance is closed again, the host is stopping.
-    async fn lease(&self, at: usize, link: &Link, call: &Call) -> Result<Option<Leased>, Failure> {
-        let away = || {
-            let message = format!("The plugin '{}', which this call goes through, does not run", link.id);
-            Failure::Rpc(RpcError::internal(message))
-        };
+    /// therefore means that the link is outdated, so `read` reads it again. If the same instance is closed again, the host is stopping.
+    async fn lease(&self, link: &Link, read: impl Fn() -> Result<Link, AtLink>) -> Result<Leased, AtLink> {
         let (mut fresh, mut closed, mut waited): (Option<Link>, _, _) = (None, None, Duration::ZERO);
         loop {
             let link = fresh.as_ref().unwrap_or(link);
-            let instance = link.instance.as_ref().ok_or_else(away)?;
+            let instance = link.instance.as_ref().ok_or_else(|| away(link))?;
             if let Some(lease) = instance.lease() {
-                return Ok(Some(Leased { lease, fresh, waited }));
+                return Ok(Leased { lease, fresh, waited });
             }
             let began = Instant::now();
-            if self.wait_for_successor(instance, &link.method, waited).await? {
+            if self.wait_for_successor(instance, &link.method, waited).await.map_err(AtLink::Failed)? {
                 waited += began.elapsed();
             } else if closed.replace(instance.id) == Some(instance.id) {
-                return Err(Failure::Rpc(RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down")));
+                let stops = RpcError::new(RpcErrorCode::CLIENT_NOT_CONNECTED, "Shutting down");
+                return Err(AtLink::Failed(Failure::Rpc(stops)));
             }
-            let Some(links) = self.links(call) else { return Ok(None) };
-            fresh = Some(links.get(at).filter(|same| same.id == link.id).cloned().ok_or_else(away)?);
+            fresh = Some(read()?);
         }
     }
 
@@ -200,12 +205,18 @@ impl Router {
         read_offloaded(params.as_bytes().len(), || arguments::positional(method, &rules, params))
     }
 
-    /// Calls a plugin's method and waits for its answer. Dropping the future cancels the call.
-    pub(super) async fn at_link(&self, at: usize, link: &Link, call: &Call, asked: Option<&Arc<AtomicBool>>) -> AtLink {
-        let Leased { lease, fresh, waited } = match self.lease(at, link, call).await {
-            Ok(Some(leased)) => leased,
-            Ok(None) => return AtLink::Passed(None),
-            Err(failure) => return AtLink::Failed(failure),
+    /// Calls a plugin's method and waits for its answer. `fresh` reads the link again after a change. Dropping the future cancels the
+    /// call.
+    pub(super) async fn at_link(
+        &self,
+        link: &Link,
+        fresh: impl Fn() -> Result<Link, AtLink>,
+        call: &Call,
+        asked: Option<&Arc<AtomicBool>>,
+    ) -> AtLink {
+        let Leased { lease, fresh, waited } = match self.lease(link, fresh).await {
+            Ok(leased) => leased,
+            Err(ended) => return ended,
         };
         let link = fresh.as_ref().unwrap_or(link);
         let params = match self.arguments(link, &call.params) {
@@ -233,9 +244,12 @@ impl Router {
             lease.leave_cancel(token);
         });
         let onward = asked.map(|asked| self.onward(link, call, asked));
-        let Ok(ran_inline) = self.run(token, &lease, link, (call, onward), params, may_run_inline).await else {
-            guard.not_begun();
-            return AtLink::Failed(Failure::Overloaded);
+        let ran_inline = match self.run(token, &lease, link, (call, onward), params, may_run_inline).await {
+            Ok(ran_inline) => ran_inline,
+            Err(failure) => {
+                guard.not_begun();
+                return AtLink::Failed(failure);
+            }
         };
         // An inline call that returned without an answer is a long poll, and counts towards the limit of long polls. A call
         // on the pool may already be running, so it is not refused here; the pool has its own limit.

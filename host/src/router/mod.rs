@@ -33,7 +33,7 @@ use observed::Observed;
 use onward::{OnwardCall, Switchboard, may_not_wait};
 use outrigger_base::contain::contain;
 use outrigger_passthrough::Passthrough;
-use outrigger_plugins::calls::{self, AnswerOutcome, Calls, Overdue, Phase};
+use outrigger_plugins::calls::{self, Calls, Overdue, Phase};
 use outrigger_plugins::grants::GUARDED;
 use outrigger_plugins::instance::{Instance, Lease};
 use outrigger_plugins::lane::Lane;
@@ -101,7 +101,7 @@ impl Router {
         (call, onward): (&Call, Option<Arc<dyn Onward>>),
         params: Arguments,
         may_run_inline: bool,
-    ) -> Result<bool, Overloaded> {
+    ) -> Result<bool, Failure> {
         let method = &link.method;
         let mut lane = Lane::of(method, may_run_inline, &link.latency, params.as_bytes().len());
         // With a node, only calls of wallets at the tip run inline (`finds_wallet_at_tip`), so this one does not wait.
@@ -117,26 +117,24 @@ impl Router {
             return Ok(true);
         }
         if may_not_wait() {
-            return Err(Overloaded);
+            return Err(Failure::Overloaded);
         }
         lane = Lane::pooled(method);
-        let (scopes, pool, origin) = (self.scopes.clone(), self.pool.clone(), &call.origin);
+        let (scopes, origin) = (self.scopes.clone(), &call.origin);
         let caller = caller(link, call, onward, method.needs_tip);
         let (lease, method) = (lease.clone(), method.clone());
-        // A call that a plugin or the host makes for another call does not wait for threads of its wallet: they may wait for that other call.
-        let is_nested = call.makers > 0;
-        let wallet = origin.wallet.clone().or_else(|| origin.only_wallet.clone()).filter(|_| !is_nested);
-        let claimant = Claimant { owner: lease.owner, call: token, wallet };
-        let held = (call.held.clone(), lease.place_for(&method).await?);
-        self.pool.submit(claimant, move || {
+        let nested = call.nested;
+        // A nested call does not wait for threads of its wallet: they may wait for the call that made it.
+        let wallet = origin.wallet.clone().or_else(|| origin.only_wallet.clone()).filter(|_| !nested);
+        let claimant = Claimant { owner: lease.owner, call: token, wallet, nested, health: lease.health.clone() };
+        let place = lease.place_for(&method).await.map_err(|full| Failure::Rpc(RpcError::internal(full)))?;
+        let held = (call.held.clone(), place);
+        let submitted = self.pool.submit(claimant, move || {
             let _held = held;
             let _scope = scopes.open(token, lease.id, caller);
-            if lease.call(token, &method, params.as_bytes(), lane) {
-                lease.health.find_thread();
-                pool.found_lost(lease.owner);
-            }
-        })?;
-        Ok(false)
+            lease.call(token, &method, params.as_bytes(), lane);
+        });
+        submitted.map(|()| false).map_err(|Overloaded| Failure::Overloaded)
     }
 
     /// The error of a call whose deadline has passed. `phase` is its last phase; `None` if it was just answered.
@@ -156,18 +154,15 @@ impl Router {
             lease.timed_out(&method.name);
         }
         if phase == Some(Phase::Running) {
-            self.note_stuck(token, lease, &method.name, Lane::pooled(method));
+            self.note_stuck(token, lease, &method.name);
         }
         let message = format!("{} was not answered within {} s", method.name, limit.as_secs());
         Failure::Rpc(RpcError::internal(message))
     }
 
     /// Records that the code of a call does not return, and replaces its pool thread.
-    fn note_stuck(&self, token: u64, instance: &Instance, method: &str, lane: Lane) {
-        if lane != Lane::Inline {
-            instance.health.lose_thread();
-            self.pool.replace_lost(instance.owner, token);
-        }
+    fn note_stuck(&self, token: u64, instance: &Instance, method: &str) {
+        self.pool.replace_lost(token, true);
         instance.does_not_return(method, self.pool.share());
     }
 
@@ -178,17 +173,21 @@ impl Router {
             let method = &*instance.method_of(token);
             if run.lane == Lane::Long {
                 let plugin = instance.manifest().id.as_str();
-                tracing::warn!(plugin, method, "a long-running call has not returned; the pool replaces its thread");
-                instance.health.lose_thread();
-                self.pool.replace_lost(instance.owner, token);
+                if self.pool.replace_lost(token, false) {
+                    tracing::warn!(
+                        plugin,
+                        method,
+                        "a long-running call has not returned; the pool replaces its thread"
+                    );
+                }
                 continue;
             }
             let late = || calls::Answer::Failed(RpcError::internal(format!("{method} did not return in time")));
             match self.calls.expire(instance.id, token, late()) {
-                AnswerOutcome::Taken => instance.timed_out(method),
+                Ok(()) => instance.timed_out(method),
                 gone => instance.health.failed(gone),
             }
-            self.note_stuck(token, &instance, method, run.lane);
+            self.note_stuck(token, &instance, method);
         }
     }
 
@@ -214,7 +213,9 @@ impl Dispatch for Router {
         if call.method.contains('/') {
             return Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")));
         }
-        let observed = self.registry.is_observed().then(|| Observed::of(&call));
+        // Observers hear of a call that a plugin passes on once, from the client's.
+        let is_observed = self.registry.is_observed() && call.through.len() == call.makers;
+        let observed = is_observed.then(|| Observed::of(&call));
         let answer = match self.links(&call) {
             Some(links) => self.walk(links, call).await,
             None => self.without_plugins(&call).await,

@@ -61,13 +61,13 @@ pub fn may_not_wait() -> bool {
 /// Marks this thread as starting a call. Dropping it restores the previous state.
 struct Begun {
     may_not_wait: bool,
+    would_wait: bool,
 }
 
 impl Begun {
     fn new(may_not_wait: bool) -> Self {
         BEGINS.set(BEGINS.get() + 1);
-        WOULD_WAIT.set(false);
-        Self { may_not_wait: MAY_NOT_WAIT.replace(may_not_wait) }
+        Self { may_not_wait: MAY_NOT_WAIT.replace(may_not_wait), would_wait: WOULD_WAIT.replace(false) }
     }
 }
 
@@ -75,6 +75,7 @@ impl Drop for Begun {
     fn drop(&mut self) {
         BEGINS.set(BEGINS.get().saturating_sub(1));
         MAY_NOT_WAIT.set(self.may_not_wait);
+        WOULD_WAIT.set(self.would_wait);
     }
 }
 
@@ -142,8 +143,8 @@ impl Switchboard {
         let serves_connections = CallHere::is_possible();
         let answering = begin(&front);
         let mut work = Box::pin(async move { reply(answering.await).await });
-        let begun = self.begin(work.as_mut(), serves_connections);
-        if serves_connections && (WOULD_WAIT.get() || begun.is_none()) {
+        let (begun, would_wait) = self.begin(work.as_mut(), serves_connections);
+        if serves_connections && (would_wait || begun.is_none()) {
             return refused(
                 ErrorKind::Unsupported,
                 "An inline method of a plugin cannot wait for this call on a thread that serves connections",
@@ -167,14 +168,15 @@ impl Switchboard {
         }
     }
 
-    /// Polls a call once on this thread; `None` if it is not answered yet.
-    fn begin<T>(&self, work: Pin<&mut impl Future<Output = T>>, may_not_wait: bool) -> Option<T> {
+    /// Polls a call once on this thread; `None` if it is not answered yet. Also returns whether the router refused it because it would
+    /// wait.
+    fn begin<T>(&self, work: Pin<&mut impl Future<Output = T>>, may_not_wait: bool) -> (Option<T>, bool) {
         // The call's timers need the runtime.
         let _entered = self.runtime.enter();
         let _begun = Begun::new(may_not_wait);
         match work.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(done) => Some(done),
-            Poll::Pending => None,
+            Poll::Ready(done) => (Some(done), WOULD_WAIT.get()),
+            Poll::Pending => (None, WOULD_WAIT.get()),
         }
     }
 
@@ -235,10 +237,10 @@ async fn reply(outcome: Answer) -> Result<RpcReply> {
     }
 }
 
-/// Creates a call for which all plugins of `through` count as makers.
+/// Creates a call for which another one waits. All plugins of `through` count as its makers.
 pub(super) fn made_by(through: Vec<Arc<str>>, method: String, params: Params, origin: Arc<Origin>) -> Call {
     let makers = through.len();
-    Call { method, params, origin, may_stream: false, through, makers, progress: None, held: None }
+    Call { method, params, origin, may_stream: false, through, makers, nested: true, progress: None, held: None }
 }
 
 /// A call at a link, for the plugin of that link to pass on.
@@ -268,7 +270,7 @@ impl Onward for OnwardCall {
 
     fn next(&self, scope: Scope, params: Option<Blob>) -> Result<RpcReply> {
         let params = params.map_or_else(|| self.call.params.clone(), |params| Params::from_bytes(params.0.into()));
-        let call = Call { params, may_stream: false, ..self.call.clone() };
+        let call = Call { params, may_stream: false, nested: true, ..self.call.clone() };
         self.asked.store(true, Ordering::SeqCst);
         // At its deadline, a call may have gone on without this plugin. The router reads `asked` only after it has given the call up.
         if self.switchboard.calls.phase(scope.0).is_none() {
@@ -320,12 +322,30 @@ impl PluginCalls for PluginUser {
         wallet: Option<Arc<str>>,
         onward: Option<Arc<dyn Onward>>,
     ) -> Result<RpcReply> {
+        // A thread of the plugin's own makes other calls, for which no client's call waits.
+        let nested = onward.is_some();
         let through = onward.map_or_else(|| vec![self.id.clone()], |call| call.makers());
         // An explicit list, so that the granted method may also touch files of the node.
         let allowed = Some(Arc::new(BTreeSet::from([method.clone()])));
         let (wallet, only_wallet) = self.wallets(wallet);
         let origin = Origin { wallet, only_wallet, allowed, ..Origin::of_user(&format!("{PLUGIN_USER}{}", self.id)) };
         let call = made_by(through, method, Params::from_bytes(params.0.into()), origin.into());
-        self.switchboard.wait(scope, |front| (front.service)(call))
+        self.switchboard.wait(scope, |front| (front.service)(Call { nested, ..call }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_within_another_does_not_make_that_one_wait() {
+        let outer = Begun::new(true);
+        let inner = Begun::new(true);
+        assert!(may_not_wait() && WOULD_WAIT.get());
+        drop(inner);
+        assert!(!WOULD_WAIT.get() && MAY_NOT_WAIT.get() && begins_here());
+        drop(outer);
+        assert!(!may_not_wait() && !begins_here());
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bitcoin::hex::{DisplayHex, FromHex};
 use bytes::Bytes;
+use outrigger_plugins::pool::{Overloaded, lent};
 use outrigger_rpc::{Answer, Call, CallHere, Failure, Origin, Params, ResultText};
 use outrigger_service::json::{provided_request, provided_response};
 use outrigger_service::policy::POLICY;
@@ -32,26 +33,17 @@ impl Router {
     pub async fn provider(&self, plugin: &str, call: Call) -> Answer {
         let (service, _) = call.method.rsplit_once('.').unwrap_or_default();
         let away = || Failure::Rpc(RpcError::internal(format!("it does not run, or does not provide {service}")));
-        let mut closed = None;
-        loop {
-            let link = self.registry.provider(plugin, service, &call.method).ok_or_else(away)?;
-            let instance = link.instance.as_ref().ok_or_else(away)?;
-            // A reload closes an instance after it replaces the link, or before it starts the successor: then read the link again.
-            if instance.lease().is_none()
-                && (Box::pin(self.registry.successor(instance.id)).await
-                    || closed.replace(instance.id) != Some(instance.id))
-            {
-                continue;
-            }
-            let asked = link.asks.then(Arc::<AtomicBool>::default);
-            let is_binary = instance.manifest().binary_messages;
-            let call = if is_binary { call } else { as_json(call)? };
-            return match self.at_link(0, &link, &call, asked.as_ref()).await {
-                AtLink::Answered(answer) if is_binary => answer.map(ResultText::from),
-                AtLink::Answered(answer) => as_message(&call.method, &answer?),
-                AtLink::Failed(failure) => Err(failure),
-                AtLink::Passed(_) => Err(Failure::Rpc(RpcError::internal("it gave no answer"))),
-            };
+        let read = || self.registry.provider(plugin, service, &call.method).ok_or_else(away);
+        let link = read()?;
+        let asked = link.asks.then(Arc::<AtomicBool>::default);
+        let is_binary = link.instance.as_ref().is_some_and(|instance| instance.manifest().binary_messages);
+        let as_it_reads = if is_binary { call.clone() } else { as_json(call.clone())? };
+        let fresh = || read().map_err(AtLink::Failed);
+        match self.at_link(&link, fresh, &as_it_reads, asked.as_ref()).await {
+            AtLink::Answered(answer) if is_binary => answer.map(ResultText::from),
+            AtLink::Answered(answer) => as_message(&call.method, &answer?),
+            AtLink::Failed(failure) => Err(failure),
+            AtLink::Passed(_) => Err(Failure::Rpc(RpcError::internal("it gave no answer"))),
         }
     }
 }
@@ -135,6 +127,11 @@ impl Providers for Switchboard {
             Err(error) if error.kind == ErrorKind::Stale => Err(error),
             Err(error) => Err(refused("did not answer", &error.detail)),
         }
+    }
+
+    fn lend(&self, wait: &mut dyn FnMut()) -> Result<()> {
+        lent(wait)
+            .map_err(|Overloaded| ServiceError::new(ErrorKind::Refused, "Too many calls of plugins wait for others"))
     }
 
     fn judged(&self, judgement: &JudgedAct<'_>) {

@@ -98,6 +98,11 @@ impl Providers for TestProviders {
         answer.map_err(|error| refused(error.message))
     }
 
+    fn lend(&self, wait: &mut dyn FnMut()) -> Result<()> {
+        wait();
+        Ok(())
+    }
+
     fn judged(&self, _: &JudgedAct<'_>) {}
 }
 

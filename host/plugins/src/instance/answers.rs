@@ -17,13 +17,13 @@ use tokio::runtime::Handle;
 use super::LoadedLibrary as Library;
 use super::life::{Life, Stage};
 use crate::answer::{AnswerRules, BadAnswer};
-use crate::calls::{Answer, AnswerOutcome, Calls, UnwantedAnswer};
+use crate::calls::{Answer, Calls, UnwantedAnswer};
 use crate::health::{Health, RECOVERED_AFTER, Recovery};
 
 /// The largest answer that is copied, in bytes.
 const SMALL_ANSWER: usize = 64 << 10;
 
-/// The most log lines per second about answers without a client.
+/// The most log lines per second about answers without a client, and calls without a place.
 pub(super) const NOTES_PER_SECOND: u32 = 100;
 
 /// The target of `HostTable::ctx`. It is never freed.
@@ -36,7 +36,7 @@ pub(super) struct Context {
     pub rules: AnswerRules,
     pub services: HashMap<String, Arc<ExportedService>>,
     pub life: Life,
-    /// Limits the log lines about answers without a client.
+    /// Limits the log lines about answers without a client, and calls without a place.
     pub notes: Rate,
 }
 
@@ -68,6 +68,15 @@ impl Context {
         self.notes.allows(tell)
     }
 
+    /// Logs that a call found no place among the long-running ones, at most `most`, and returns the client's error.
+    pub fn note_full(&self, method: &str, most: usize) -> String {
+        let plugin = self.code.manifest.id.as_str();
+        if self.may_note() {
+            tracing::warn!(plugin, method, most, "a call found no place among the plugin's long-running calls");
+        }
+        format!("The isolated plugin '{plugin}' has {most} long-running calls, the most that it may have at a time")
+    }
+
     /// Counts and logs an answer that nobody waits for.
     fn note_unwanted(&self, token: u64, why: UnwantedAnswer) {
         self.health.stale.fetch_add(1, Ordering::Relaxed);
@@ -82,7 +91,9 @@ impl Context {
             UnwantedAnswer::Late => {
                 tracing::warn!(plugin, method, "an answer came late and was dropped: its deadline had passed")
             }
-            UnwantedAnswer::Abandoned => tracing::info!(plugin, method, "an answer was dropped: its client had gone"),
+            UnwantedAnswer::Abandoned | UnwantedAnswer::Gone => {
+                tracing::info!(plugin, method, "an answer was dropped: its client had gone")
+            }
             UnwantedAnswer::Second => {
                 tracing::warn!(plugin, method, "a second answer was dropped: the call was answered before")
             }
@@ -124,22 +135,16 @@ impl HostCode for Context {
         // Counted before the client can see the answer.
         counted.fetch_add(1, Ordering::Relaxed);
         let answered = self.calls.answer(self.id, token, answer);
-        if is_result && answered != AnswerOutcome::Unwanted && self.recovery.succeed() {
+        if is_result && matches!(answered, Ok(()) | Err(UnwantedAnswer::Gone)) && self.recovery.succeed() {
             tracing::info!(
                 plugin = self.code.manifest.id,
                 "the plugin has answered {RECOVERED_AFTER} calls since its last fault"
             );
         }
-        if answered == AnswerOutcome::Taken {
-            return STATUS_OK;
-        }
+        let Err(why) = answered else { return STATUS_OK };
         counted.fetch_sub(1, Ordering::Relaxed);
-        if answered == AnswerOutcome::Gone {
-            self.health.gone.fetch_add(1, Ordering::Relaxed);
-            self.note_unwanted(token, UnwantedAnswer::Abandoned);
-        } else {
-            self.note_unwanted(token, self.calls.why_unwanted(self.id, token));
-        }
+        self.health.gone.fetch_add(u64::from(why == UnwantedAnswer::Gone), Ordering::Relaxed);
+        self.note_unwanted(token, why);
         ErrorKind::Stale as i32
     }
 

@@ -35,7 +35,6 @@ use super::grants::{Grant, ServiceSource};
 use super::health::{Health, State, returned};
 use super::lane::Lane;
 use super::linked::{BUILT_IN, Found, LIBRARY};
-use super::pool::Overloaded;
 use crate::LogLevel;
 use answers::Context;
 use life::Life;
@@ -212,8 +211,8 @@ pub struct Instance {
     release: ReleaseSource,
     /// Its runners, if it is isolated.
     runners: Option<Arc<Runners>>,
-    /// Places in its process for calls without a time limit, if it is isolated.
-    long_places: Option<Arc<Semaphore>>,
+    /// Places in its process for calls without a time limit and their number, if it is isolated.
+    long_places: Option<(Arc<Semaphore>, usize)>,
     /// Tokens of cancelled calls, which a thread of the instance reads. In the pool, the notices would wait behind the calls
     /// to cancel or behind those of another plugin.
     cancels: Sender<u64>,
@@ -342,16 +341,17 @@ impl Instance {
     /// leave places for others.
     ///
     /// # Errors
-    /// [`Overloaded`] if no place becomes free within the plugin's time limit for other calls.
-    pub async fn place_for(&self, method: &MethodSpec) -> Result<Option<OwnedSemaphorePermit>, Overloaded> {
+    /// No place becomes free within the plugin's time limit for other calls.
+    pub async fn place_for(&self, method: &MethodSpec) -> Result<Option<OwnedSemaphorePermit>, String> {
         let places = self.long_places.clone().filter(|_| method.long_running || self.deadline.is_none());
-        let Some(places) = places else { return Ok(None) };
+        let Some((places, most)) = places else { return Ok(None) };
         let place = places.acquire_owned();
         let place = match self.deadline {
-            Some(limit) => tokio::time::timeout(limit, place).await.map_err(|_| Overloaded)?,
-            None => place.await,
+            Some(limit) => tokio::time::timeout(limit, place).await.ok(),
+            None => Some(place.await),
         };
-        place.map(Some).map_err(|_| Overloaded)
+        // The semaphore is never closed.
+        place.and_then(Result::ok).map(Some).ok_or_else(|| self.context.note_full(&method.name, most))
     }
 
     /// How many of its calls are open.
@@ -366,10 +366,10 @@ impl Instance {
     }
 
     /// Runs a call on this thread, unless its client has gone. The answer goes to the table of calls, now or later; the
-    /// waiting side enforces the deadline. Returns whether the call was found overdue before its code returned.
-    pub fn call(&self, token: u64, method: &MethodSpec, params: &[u8], lane: Lane) -> bool {
+    /// waiting side enforces the deadline.
+    pub fn call(&self, token: u64, method: &MethodSpec, params: &[u8], lane: Lane) {
         if !self.context.calls.begin(token, Run { due: self.due(), lane }) {
-            return false;
+            return;
         }
         self.health.calls.fetch_add(1, Ordering::Relaxed);
         let lost = AnswerLost { instance: self, token };
@@ -383,19 +383,14 @@ impl Instance {
             None => self.fail(token, "The plugin is stopping"),
         }
         std::mem::forget(lost);
-        self.end_call(token)
+        if !self.context.calls.end_unless_given_up(token) {
+            self.cancel(token);
+            self.context.calls.end(token);
+        }
     }
 
     fn due(&self) -> Option<Instant> {
         self.deadline.and_then(|limit| Instant::now().checked_add(limit)?.checked_add(GRACE))
-    }
-
-    /// A call's code has returned. Returns whether it was found overdue before.
-    fn end_call(&self, token: u64) -> bool {
-        self.context.calls.end_unless_given_up(token).unwrap_or_else(|| {
-            self.cancel(token);
-            self.context.calls.end(token)
-        })
     }
 
     fn enter_call(&self, token: u64, method: &MethodSpec, params: &[u8]) {

@@ -113,7 +113,10 @@ impl Instance {
                 deadline: launch.deadline,
                 health: launch.health,
                 runners: isolated.then_some(runners),
-                long_places: isolated.then(|| Arc::new(Semaphore::new(max_long_calls(launch.bounds)))),
+                long_places: isolated.then(|| {
+                    let most = max_long_calls(launch.bounds);
+                    (Arc::new(Semaphore::new(most)), most)
+                }),
                 events,
                 cancels,
                 cancelling: Since::new(),

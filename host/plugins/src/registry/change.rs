@@ -198,7 +198,7 @@ impl Registry {
         Ok(started)
     }
 
-    /// Serves changed plugins, unless the host is stopping.
+    /// Serves changed plugins, unless the host is stopping. An instance that is served no more counts as retired before.
     pub(super) fn publish(&self, plugins: Vec<Plugin>, routes: Routes) -> Result<(), ChangeError> {
         let serving = self.serve(plugins, routes, false).map_err(|(_, error)| error)?;
         let stopped = self.stopped.lock();
@@ -208,16 +208,21 @@ impl Registry {
         if serving.configured != self.serving().configured {
             tracing::info!("the configuration's section [routes] has changed and is applied");
         }
+        let is_served = |old: &Arc<Instance>| serving.running().any(|instance| Arc::ptr_eq(instance, old));
+        self.serving().running().filter(|old| !is_served(old)).for_each(|old| self.note_retired(old));
         self.serve_from_now_on(serving);
         Ok(())
     }
 
+    fn note_retired(&self, instance: &Arc<Instance>) {
+        let mut retired = self.retired.lock();
+        retired.retain(|other| !other.is_gone() && other.id != instance.id);
+        retired.push(instance.clone());
+    }
+
     /// Ends an instance in the background. The caller has removed its routes.
     pub(super) fn retire(&self, instance: &Arc<Instance>) {
-        let mut retired = self.retired.lock();
-        retired.retain(|instance| !instance.is_gone());
-        retired.push(instance.clone());
-        drop(retired);
+        self.note_retired(instance);
         instance.retire(DRAIN_PATIENCE);
     }
 

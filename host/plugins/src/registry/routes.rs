@@ -147,8 +147,6 @@ pub(super) fn providing(instance: &Arc<Instance>, method: &str) -> Link {
         // A policy gets no keys.
         private_keys: !is_policy,
         needs_tip: false,
-        // The caller waits for a policy anyway, so a trusted plugin's policy runs on the caller's thread.
-        inline: is_policy,
         ..MethodSpec::default()
     };
     Link::of(instance.manifest().id.as_str().into(), method, Arc::new(described), Some(instance.clone()))

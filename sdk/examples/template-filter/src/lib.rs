@@ -1,6 +1,9 @@
 //! A filter for block templates of the mining group, or of the bitcoind behind the host. It removes transactions with a low feerate,
 //! and their descendants.
 //!
+//! In a process of its own it serves at most 128 long polls at a time. If it had `submitblock` too, that method must not be
+//! `long_running`: it would wait for places that long polls hold.
+//!
 //! ```toml
 //! [[plugins]]
 //! file = "template_filter"

@@ -51,9 +51,9 @@ impl ServiceSource for HostServices {
             name if name == keys => ExportedService::new::<dyn WalletKeys>(wallets(keys)),
             name if name == signer => ExportedService::new::<dyn Signer>(wallets(signer)),
             name if name == rpc => {
-                let calls = Arc::new(self.switchboard.of_plugin(holder.plugin, known_wallets(grants)));
+                let calls = self.switchboard.of_plugin(holder.plugin, known_wallets(grants), holder.is_ending.clone());
                 ExportedService::new::<dyn Rpc>(Arc::new(RpcService {
-                    calls,
+                    calls: Arc::new(calls),
                     methods: granted_methods(grants),
                     scopes,
                 }))

@@ -48,6 +48,7 @@ mod timer;
 
 use std::borrow::Cow;
 
+use bitcoin::Network;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -61,6 +62,8 @@ pub use error::{ManifestError, OptionError};
 pub use reach::ReachSpec;
 pub use timer::TimerSpec;
 
+/// The service by which a plugin makes `calls`.
+const RPC: &str = "rpc/1";
 /// The group in `help` of methods that bitcoind does not have.
 const OWN_CATEGORY: &str = "Outrigger";
 /// The longest name of a method, in characters.
@@ -126,7 +129,7 @@ pub struct Manifest {
 #[derive(Clone, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Requires {
-    /// The only network that the plugin supports, such as `main`.
+    /// The only network that the plugin supports: `main`, `test`, `testnet4`, `signet` or `regtest`.
     pub network: Option<String>,
     /// The earliest release of Bitcoin Core, such as 28. The development chain counts as the latest.
     pub release: Option<u32>,
@@ -380,6 +383,17 @@ impl Manifest {
                 "the manifest provides '{service}', which no host asks plugins for; \
                  it may be '{KEYS_PROVIDER}' or '{POLICY}'"
             )));
+        }
+        if let Some(network) = manifest.requires.network.as_ref().filter(|name| Network::from_core_arg(name).is_err()) {
+            return Err(ManifestError(format!(
+                "the manifest requires the network '{}': it may be main, test, testnet4, signet or regtest",
+                printable(network)
+            )));
+        }
+        let mut services = manifest.services.iter().chain(&manifest.optional);
+        if !manifest.calls.is_empty() && !services.any(|service| service == RPC) {
+            let reason = format!("the manifest has `calls` without '{RPC}' in `services` or `optional`");
+            return Err(ManifestError(reason));
         }
         // Null is the default of an option that may be left out.
         let bad = |option: &&OptionSpec| {

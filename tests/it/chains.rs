@@ -144,6 +144,41 @@ fn wrappers_see_the_calls_of_other_plugins_and_not_their_own() {
 }
 
 #[test]
+fn a_call_that_a_plugin_makes_outside_of_calls_ends_when_the_plugin_is_told_to_end() {
+    let methods = "{ service = \"rpc/1\", methods = [\"getblocktemplate\", \"waitfornewblock\"] }";
+    for isolated in [false, true] {
+        let rest = format!(
+            "isolated = {isolated}\nsandbox = \"best-effort\"\nreload = \"after\"\ndeadline_seconds = 5\ngrants = [{methods}]\n"
+        );
+        let options = HostOptions::with_groups(&plugin_section("outrigger_node_policy", &rest));
+        let (host, log) = logged_with(options);
+        let mut client = host.client();
+        client.call("watchblocks", json!([]));
+        let waits = |told: &Value| told["active_commands"].to_string().contains("waitfornewblock");
+        wait_until("the plugin waits for a block", || waits(&client.call("getrpcinfo", json!([]))));
+        client.call("reloadplugin", json!(["node-policy"]));
+        let log = log();
+        assert!(!log.contains(" ERROR "), "{log}");
+        assert!(!waits(&client.call("getrpcinfo", json!([]))));
+    }
+}
+
+#[test]
+fn calls_that_go_on_without_their_wrapper_are_logged_with_the_reason_and_rarely() {
+    let wrap = "[routes]\nwrap = [{ plugin = \"chained\", on_failure = \"pass\" }]\n";
+    let (host, log) = logged_with(HostOptions::with_groups(&(chained("", "") + wrap)));
+    let mut client = host.client();
+    client.call("stopplugin", json!(["chained"]));
+    for _ in 0..50 {
+        client.call("getblockcount", json!([]));
+    }
+    let log = log();
+    let told: Vec<&str> = log.lines().filter(|line| line.contains("a call goes on without its wrapper")).collect();
+    assert!(!told.is_empty() && told.len() < 50, "{log}");
+    assert!(told[0].contains("reason=\"The plugin 'chained', which this call goes through, does not run\""), "{log}");
+}
+
+#[test]
 fn plugins_call_methods_with_the_callers_rights_or_their_own() {
     let grant = "{ service = \"rpc/1\", methods = [\"getblockcount\", \"createwallet\", \"getbestblockhash\"] }, \"wallet-read/1\"";
     let user =

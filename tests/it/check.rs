@@ -237,13 +237,12 @@ fn plugin_inspect_shows_a_plugin_without_running_it() {
         "{text}"
     );
     let text = String::from_utf8(inspect(built().library("outrigger_node_policy")).stdout).unwrap();
-    let asked =
-        "\nservices\n  rpc/1: ask who comes next in the chain of a call, and call these methods: getblocktemplate\n";
+    let asked = "\n  rpc/1: see the caller, and get the next one's answer, and call these methods: getblocktemplate\n";
     assert!(text.contains(asked) && text.contains("\nreach     nothing beyond its services\n"), "{text}");
     for (library, line) in [
         ("outrigger_judge", "timers    soon (every 1 s)"),
         ("outrigger_address_index", "requires  of the node: the outputs that old blocks spend (prune=0)"),
-        ("outrigger_template_filter", "  rpc/1: ask who comes next in the chain of a call"),
+        ("outrigger_template_filter", "  rpc/1: see the caller, and get the next one's answer"),
     ] {
         let text = String::from_utf8(inspect(built().library(library)).stdout).unwrap();
         assert!(text.lines().any(|one| one == line), "{text}");

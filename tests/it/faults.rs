@@ -80,6 +80,8 @@ fn panics_restart_the_plugin_until_it_is_unhealthy() {
     }
     // The client gets the last answer before the host counts it towards recovery.
     await_told(&mut client, "state", &json!("running"));
+    client.call("reloadplugin", json!(["faulty"]));
+    assert_eq!(client.plugin("faulty")["last_fault"], Value::Null);
 }
 
 #[test]

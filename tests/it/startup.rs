@@ -117,6 +117,9 @@ fn run_check_accepts_a_sound_configuration_and_lists_the_grants() {
     let (_, told, _) = checked(&plugin_section("outrigger_node_policy", &format!("isolated = false\n{grants}\n")));
     let expected = "plugin 'node-policy' is granted rpc/1 (methods: getblocktemplate, getblock)\n";
     assert!(told.ends_with(expected), "{told}");
+    let (_, told, _) = checked(&plugin_section("outrigger_observer", "isolated = false\n"));
+    let expected = "the plugin 'observer' wraps no methods: `wrap` in [routes] does not name it";
+    assert!(told.contains(expected), "{told}");
     // The check does not create the audit file.
     let folder = tempfile::tempdir().unwrap();
     let audit = folder.path().join("audit");

@@ -140,20 +140,23 @@ fn reloadplugin_after_the_old_instance_loses_no_call() {
 
 #[test]
 fn reloadplugin_beside_cannot_have_two_writers() {
-    let host = start("options = { locks = false }\n");
+    let host = start("reload = \"beside\"\noptions = { locks = false }\n");
     let mut client = host.client();
     assert_eq!(client.call("keeperadd", json!([])), json!([1, 1]));
     client.call("reloadplugin", json!(["keeper"]));
     assert_eq!(client.call("keeperadd", json!([])), json!([2, 2]));
     // The new instance would change the store while the old one answers.
-    configure(&host, "options = { locks = false, version = 2 }\n");
+    configure(&host, "reload = \"beside\"\noptions = { locks = false, version = 2 }\n");
     let (code, message) = client.refused("reloadplugin", json!(["keeper"]));
     assert!(code == -1 && message.contains("the store stays at version 1"), "{code} {message}");
     assert!(message.contains("another instance of the plugin 'keeper' writes its store"), "{message}");
     assert_eq!(client.call("keeperadd", json!([])), json!([3, 3]));
-    // A locked file also refuses the second instance.
+    // Since the plugin has a folder, the old instance ends first by default, and releases its file.
     configure(&host, "");
     client.call("reloadplugin", json!(["keeper"]));
+    client.call("reloadplugin", json!(["keeper"]));
+    // A locked file also refuses the second instance.
+    configure(&host, "reload = \"beside\"\n");
     let (code, message) = client.refused("reloadplugin", json!(["keeper"]));
     assert!(code == -1 && message.contains("another instance has the file"), "{code} {message}");
     configure(&host, "reload = \"after\"\noptions = { version = 2 }\n");

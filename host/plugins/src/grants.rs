@@ -129,7 +129,6 @@ impl fmt::Display for Grant {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
 pub struct Holder<'a> {
     /// The plugin's id.
     pub plugin: &'a str,
@@ -139,6 +138,8 @@ pub struct Holder<'a> {
     pub reach: Option<&'a [Reach]>,
     /// The bound of its store, in bytes.
     pub max_store: u64,
+    /// Whether the instance has been told to end.
+    pub is_ending: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
 pub trait ServiceSource: Send + Sync {
@@ -229,7 +230,7 @@ mod tests {
     #[track_caller]
     fn refused(grants: &str) -> String {
         let manifest = br#"{"id": "p", "version": "1", "summary": "s", "methods": [], "services": ["signer/1"],
-            "calls": ["getblock", "getblockhash"]}"#;
+            "optional": ["rpc/1"], "calls": ["getblock", "getblockhash"]}"#;
         let grants: Section = toml::from_str(&format!("grants = {grants}")).unwrap();
         check(&Manifest::parse(manifest).unwrap(), &grants.grants).map_err(|error| error.to_string()).unwrap_err()
     }

@@ -136,6 +136,11 @@ impl Health {
         *self.last_fault.lock() = Some(format!("its process ended {when} ({}): {advice}", crash.how));
     }
 
+    /// Forgets the last fault, or sets a former one again. Returns the last one.
+    pub fn replace_fault(&self, former: Option<String>) -> Option<String> {
+        std::mem::replace(&mut *self.last_fault.lock(), former)
+    }
+
     pub fn last_fault(&self) -> Option<String> {
         self.last_fault.lock().clone()
     }

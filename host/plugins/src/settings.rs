@@ -115,7 +115,10 @@ impl<'de> Deserialize<'de> for Routes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         /// A plugin's id alone, or a table.
         #[derive(Deserialize)]
-        #[serde(untagged, expecting = "the id of a plugin, or a table with plugin, methods and on_failure")]
+        #[serde(
+            untagged,
+            expecting = "the id of a plugin, or a table with plugin, methods and on_failure (`refuse` or `pass`)"
+        )]
         enum Named {
             Id(String),
             Table(Wrap),
@@ -255,10 +258,10 @@ impl PluginConfig {
         judges && self.grants().iter().any(|grant| grant.service == STORE)
     }
 
-    /// When its new instance starts.
+    /// When its new instance starts. Two instances that write to one folder might damage its files.
     pub fn reload(&self, manifest: &Manifest) -> Reload {
-        let default = if self.judges_by_its_store(manifest) { Reload::After } else { Reload::Beside };
-        self.reload.unwrap_or(default)
+        let ends_first = manifest.folder || self.judges_by_its_store(manifest);
+        self.reload.unwrap_or(if ends_first { Reload::After } else { Reload::Beside })
     }
 
     /// The limits of its process, if it is isolated.

@@ -3,7 +3,7 @@
 use bitcoin::{BlockHash, TxOut};
 use outrigger_node::{Gap, Node, NodeError, Snapshot};
 use outrigger_service::Result;
-use outrigger_service::chain::{BlockInfo, BlockRef, Cursor, StepSource, Tip};
+use outrigger_service::chain::{ANOTHER_CHAIN, BlockInfo, BlockRef, Cursor, StepSource, Tip};
 use outrigger_service::wire::Blob;
 
 /// The byte after a block's header, if the coinbase is the only transaction.
@@ -28,7 +28,9 @@ impl StepReads<'_> {
             Ok(Gap::Background { first }) if height < first => NodeError::Unavailable(format!(
                 "The node has no {what} {hash} at height {height} yet: it validates the blocks below {first} in the background"
             )),
-            Ok(_) => NodeError::Unavailable(format!("The node has no {what} {hash} at height {height}")),
+            Ok(_) => {
+                NodeError::Unavailable(format!("The node has no {what} {hash} at height {height}: {ANOTHER_CHAIN}"))
+            }
         }
     }
 }

@@ -30,7 +30,7 @@ const SERVICES: [(&str, &str); 15] = [
     ),
     ("wallet-keys/1", "read the private keys of the granted wallets"),
     ("signer/1", "sign any transaction and message with the private keys of the granted wallets"),
-    (RPC, "ask who comes next in the chain of a call"),
+    (RPC, "see the caller, and get the next one's answer"),
     (STORE, "keep keys and values in a file of its own, within `max_store_mib`"),
     ("metrics/1", "show metrics of its own on the host's page of metrics"),
     ("host/1", "ask for its own id, folder and limits, and for the network and the release"),

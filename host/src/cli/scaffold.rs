@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use crate::groups::is_bundled;
+
 /// The crate's files, with placeholders in double curly brackets.
 const FILES: [(&str, &str); 5] = [
     ("Cargo.toml", include_str!("scaffold/Cargo.toml.in")),
@@ -24,6 +26,9 @@ pub fn create(name: &str, sdk: Option<&Path>) -> Result<String, String> {
             "'{name}' is not a valid plugin name: use lower-case letters, digits and '-', a letter first"
         ));
     }
+    if is_bundled(name) {
+        return Err(format!("'{name}' is the name of a bundled group: use another one"));
+    }
     let sdk = match sdk {
         Some(sdk) => sdk.to_owned(),
         None => {
@@ -37,7 +42,9 @@ pub fn create(name: &str, sdk: Option<&Path>) -> Result<String, String> {
     }
     if !testing_beside(&sdk).join("Cargo.toml").is_file() {
         let sdk = sdk.display();
-        return Err(format!("{sdk} is not in a checkout of the project: the tests need host/testing beside it"));
+        return Err(format!(
+            "{sdk} is not the SDK's folder in a checkout of the project, beside host/testing: --sdk CHECKOUT/sdk"
+        ));
     }
     // Without links, since `..` in a relative path follows the real folders.
     let current = std::env::current_dir().and_then(|folder| folder.canonicalize());
@@ -131,6 +138,7 @@ mod tests {
         for name in ["", "Acme", "../up", "9lives", "a b"] {
             assert!(create(name, None).unwrap_err().contains("is not a valid plugin name"), "{name}");
         }
+        assert!(create("chain", None).unwrap_err().contains("bundled group"));
         assert_eq!(title("acme-mining2"), "AcmeMining2");
     }
 

@@ -78,6 +78,16 @@ fn away(link: &Link) -> AtLink {
     AtLink::Failed(Failure::Rpc(RpcError::internal(message)))
 }
 
+/// Logs that a call goes on without its wrapper.
+fn tell_passed(link: &Link, method: &str, failure: &Failure) {
+    let plugin = &*link.id;
+    let tell = |count| tracing::warn!(plugin, count, "more calls have gone on without their wrapper");
+    if link.may_fail.as_ref().is_some_and(|rate| rate.allows(tell)) {
+        let reason = if let Failure::Rpc(error) = failure { &*error.message } else { "the work queue is full" };
+        tracing::warn!(plugin, method, reason, "a call goes on without its wrapper, which failed");
+    }
+}
+
 impl Router {
     /// The plugins that a call goes through; `None` if no plugin concerns it.
     pub(super) fn links(&self, call: &Call) -> Option<Links> {
@@ -112,7 +122,7 @@ impl Router {
             };
             match self.at_link(link, fresh, &call, asked.as_ref()).await {
                 AtLink::Answered(answer) => return answer.map(ResultText::from),
-                AtLink::Failed(failure) if !link.may_fail => return Err(failure),
+                AtLink::Failed(failure) if link.may_fail.is_none() => return Err(failure),
                 // The next link has already received the call, and must not receive it twice.
                 AtLink::Failed(failure) if has_asked() => return Err(failure),
                 AtLink::Passed(_) if has_asked() => {
@@ -121,13 +131,7 @@ impl Router {
                 }
                 AtLink::Passed(Some(params)) => call.params = Params::from_bytes(params),
                 AtLink::Passed(None) => {}
-                AtLink::Failed(_) => {
-                    tracing::warn!(
-                        plugin = &*link.id,
-                        method = call.method,
-                        "a call goes on without its wrapper, which failed"
-                    );
-                }
+                AtLink::Failed(failure) => tell_passed(link, &call.method, &failure),
             }
             call.through.push(link.id.clone());
         }

@@ -121,16 +121,32 @@ impl Switchboard {
         self.front.lock().clone()
     }
 
-    /// The `rpc/1` user of a plugin that may use these wallets; `None` for all wallets.
-    pub fn of_plugin(self: &Arc<Self>, plugin: &str, wallets: Option<Vec<String>>) -> PluginUser {
-        PluginUser { switchboard: self.clone(), id: plugin.into(), wallets }
+    /// The `rpc/1` user of a plugin's instance that may use these wallets; `None` for all wallets.
+    pub fn of_plugin(
+        self: &Arc<Self>,
+        plugin: &str,
+        wallets: Option<Vec<String>>,
+        is_ending: Arc<dyn Fn() -> bool + Send + Sync>,
+    ) -> PluginUser {
+        PluginUser { switchboard: self.clone(), id: plugin.into(), wallets, is_ending }
     }
 
-    /// Makes a call and waits for its answer, as long as the answer of the call `scope` is wanted.
+    /// [`Self::wait_until`], for a caller that does not end.
+    pub(super) fn wait(&self, scope: Scope, begin: impl FnOnce(&Front) -> Answering) -> Result<RpcReply> {
+        self.wait_until(|| false, scope, begin)
+    }
+
+    /// Makes a call and waits for its answer, as long as the answer of the call `scope` is wanted. Outside of calls the caller wants it
+    /// until it ends.
     ///
     /// # Errors
     /// The host starts or stops, too many calls are nested or wait, or this thread serves connections and may not wait.
-    pub(super) fn wait(&self, scope: Scope, begin: impl FnOnce(&Front) -> Answering) -> Result<RpcReply> {
+    fn wait_until(
+        &self,
+        is_ending: impl Fn() -> bool,
+        scope: Scope,
+        begin: impl FnOnce(&Front) -> Answering,
+    ) -> Result<RpcReply> {
         let Some(front) = self.front() else {
             return refused(
                 ErrorKind::Unsupported,
@@ -157,6 +173,7 @@ impl Switchboard {
         let is_wanted = || match scope {
             Scope::NONE => {
                 began.elapsed() < UNSCOPED_PATIENCE
+                    && !is_ending()
                     && self.front.lock().is_some()
                     && !outrigger_isolate::asker_is_gone()
             }
@@ -296,6 +313,8 @@ pub struct PluginUser {
     switchboard: Arc<Switchboard>,
     id: Arc<str>,
     wallets: Option<Vec<String>>,
+    /// Whether the plugin's instance has been told to end.
+    is_ending: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
 impl PluginUser {
@@ -330,7 +349,7 @@ impl PluginCalls for PluginUser {
         let (wallet, only_wallet) = self.wallets(wallet);
         let origin = Origin { wallet, only_wallet, allowed, ..Origin::of_user(&format!("{PLUGIN_USER}{}", self.id)) };
         let call = made_by(through, method, Params::from_bytes(params.0.into()), origin.into());
-        self.switchboard.wait(scope, |front| (front.service)(Call { nested, ..call }))
+        self.switchboard.wait_until(|| (self.is_ending)(), scope, |front| (front.service)(Call { nested, ..call }))
     }
 }
 

@@ -63,8 +63,9 @@ pub fn check(args: &RunArgs, before: Before) -> Result<String, RunError> {
     places::try_places(&loaded, args, &data, before)?;
     let used = format!("The configuration is valid: {} plugins with {methods} methods{of_node}", manifests.len());
     let node = config.backend.as_ref().map(|backend| report(&loaded, backend, &required)).transpose()?;
+    let unused = manifests.iter().filter_map(|manifest| registry::unused_wrapper(manifest, &config.routes)).collect();
     let own: Vec<_> = found.iter().filter(|one| one.path().is_none()).map(|one| &*one.manifest().id).collect();
     let built_in = format!("the program's own copies run, since no folder has their libraries: {}", own.join(", "));
     let built_in = (!own.is_empty()).then_some(built_in);
-    Ok([vec![used], built_in.into_iter().collect(), isolated, node.unwrap_or_default()].concat().join("\n"))
+    Ok([vec![used], built_in.into_iter().collect(), unused, isolated, node.unwrap_or_default()].concat().join("\n"))
 }

@@ -52,7 +52,10 @@ pub(super) fn run<F: Follower>(follower: F, host: Host, shared: &Shared) {
             Err(failure) => {
                 // The uncommitted blocks come again.
                 walk.at = None;
-                let trouble = failure.to_string();
+                let trouble = match failure.downcast_ref() {
+                    Some(ServiceError { detail, .. }) if !detail.is_empty() => detail.clone(),
+                    _ => failure.to_string(),
+                };
                 let level = if is_others(&failure) { Level::Debug } else { Level::Warn };
                 if level == Level::Warn {
                     shared.finish_look(look, Some(&trouble));

@@ -83,6 +83,21 @@ fn options_are_checked_and_completed() {
 }
 
 #[test]
+fn unknown_networks_and_calls_without_their_service_are_refused() {
+    let read = |more: Value| {
+        let mut json = json!({"id": "a", "version": "1", "summary": "", "methods": []});
+        json.as_object_mut().unwrap().append(&mut more.as_object().unwrap().clone());
+        Manifest::parse(json.to_string().as_bytes()).map_err(|error| error.to_string())
+    };
+    assert!(read(json!({"requires": {"network": "main"}})).is_ok());
+    let refused = read(json!({"requires": {"network": "mainnet"}})).unwrap_err();
+    assert!(refused.ends_with("'mainnet': it may be main, test, testnet4, signet or regtest"), "{refused}");
+    assert!(read(json!({"calls": ["getblock"], "optional": ["rpc/1"]})).is_ok());
+    let refused = read(json!({"calls": ["getblock"]})).unwrap_err();
+    assert_eq!(refused, "the manifest has `calls` without 'rpc/1' in `services` or `optional`");
+}
+
+#[test]
 fn a_method_name_that_is_not_plain_is_refused() {
     let named = |name: &str| manifest(json!([{"name": name, "category": "c", "help": ""}]));
     for name in ["getblock", "rpc.discover", "a-b_c.D9", &"x".repeat(64)] {

@@ -35,7 +35,7 @@ pub(super) struct Context {
     pub recovery: Recovery,
     pub rules: AnswerRules,
     pub services: HashMap<String, Arc<ExportedService>>,
-    pub life: Life,
+    pub life: Arc<Life>,
     /// Limits the log lines about answers without a client, and calls without a place.
     pub notes: Rate,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, channel};
 use std::time::Duration;
 
-use outrigger_abi::{ExportedService, UsedPlugin, host_table};
+use outrigger_abi::{ErrorKind, ExportedService, UsedPlugin, host_table};
 use outrigger_base::rate::Rate;
 use outrigger_isolate::{Launch as RunnerLaunch, Proxy, RunnerStatus, Runners, max_long_calls};
 use outrigger_sandbox::{Denial, Kind, Reach};
@@ -80,7 +80,12 @@ impl Instance {
         let confinement = launch.confinement.as_ref().filter(|_| code.is_isolated() && !launch.trusted);
         let reach = confinement.map(|confinement| &confinement.reach[..]);
         let (instance, grants, max_store) = (launch.id, launch.grants, launch.max_store);
-        let holder = Holder { plugin: &plugin, instance, grants, reach, max_store };
+        let life = Arc::new(Life::new());
+        let is_ending = Arc::new({
+            let life = life.clone();
+            move || life.is_draining()
+        });
+        let holder = Holder { plugin: &plugin, instance, grants, reach, max_store, is_ending };
         let socket = sockets.as_ref().map(|sockets| sockets.path().to_string_lossy().into_owned());
         let services = exported(&plugin, &launch, &holder, &events, (folder, socket))?;
         let runners: Arc<Runners> = Arc::default();
@@ -93,7 +98,7 @@ impl Instance {
             recovery: Recovery::default(),
             rules: if launch.trusted { AnswerRules::Trusted } else { AnswerRules::Bounded(launch.max_answer_bytes) },
             services,
-            life: Life::new(),
+            life,
             notes: Rate::per_second(NOTES_PER_SECOND),
         }));
         let (cancels, notices) = channel();
@@ -141,11 +146,14 @@ impl Instance {
     fn init_and_start(&self, options: &str) -> Result<(), StartError> {
         let begun = self.plugin.init(self.host_table, options.as_bytes()).and_then(|()| self.plugin.start());
         let Err((status, said)) = begun else { return Ok(()) };
-        let reason = match &*said {
+        let mut reason = match &*said {
             [] => format!("status {status}"),
             // One line without control characters: it goes to the log.
             text => printable(&String::from_utf8_lossy(text)).into_owned(),
         };
+        if reason == format!("status {}", ErrorKind::Internal as i32) {
+            reason += ": the plugin panicked or failed internally";
+        }
         Err(StartError::Refused { plugin: self.manifest().id.clone(), reason })
     }
 

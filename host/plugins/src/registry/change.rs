@@ -192,7 +192,8 @@ impl Registry {
     ) -> Result<Arc<Instance>, ChangeError> {
         let unknown = || ChangeError::Unknown(String::new());
         let plugin = plugins.get_mut(position).ok_or_else(unknown)?;
-        self.launch(plugin, code)?;
+        let fault = plugin.health.replace_fault(None);
+        self.launch(plugin, code).inspect_err(|_| drop(plugin.health.replace_fault(fault)))?;
         let started = plugin.instance.clone().ok_or_else(unknown)?;
         self.publish(plugins, routes).inspect_err(|_| self.retire(&started))?;
         Ok(started)

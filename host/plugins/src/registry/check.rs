@@ -11,7 +11,7 @@ use crate::grants;
 use crate::instance::StartError;
 use crate::linked::{Found, Sources};
 use crate::secrets::reveal;
-use crate::{PluginConfig, Reload};
+use crate::{PluginConfig, Reload, Routes};
 
 /// Finds a plugin, and checks the owner, permissions and pinned SHA-256 of its file.
 pub(super) fn read(config: &PluginConfig, sources: &Sources) -> Result<Found, RegistryError> {
@@ -86,4 +86,12 @@ pub fn check(configured: &PluginsConfig, sources: &Sources, builtins: &[&str]) -
     routes(&known, &configured.routes, builtins, true).map_err(|(plugin, error)| Failure { plugin, error })?;
     drop(known);
     Ok(all.into_iter().map(|(_, found)| found).collect())
+}
+
+/// A line about a wrapper that no entry of `wrap` names. `None` for any other plugin.
+pub fn unused_wrapper(manifest: &Manifest, routes: &Routes) -> Option<String> {
+    let is_named = routes.wrap.iter().any(|wrap| wrap.plugin == manifest.id);
+    let id = &manifest.id;
+    (manifest.wrapper.is_some() && !is_named)
+        .then(|| format!("the plugin '{id}' wraps no methods: `wrap` in [routes] does not name it"))
 }

@@ -35,7 +35,7 @@ use super::linked::Sources;
 use crate::settings::file_name;
 use crate::{Isolation, PluginConfig, Routes};
 pub use change::ChangeError;
-pub use check::check;
+pub use check::{check, unused_wrapper};
 use note::Change;
 pub use routes::{Chain, Link, RouteTable};
 use routes::{Known, RouteError, Wrapper, providing, wrapping};
@@ -281,6 +281,9 @@ impl Registry {
             Ok(serving) => {
                 for instance in plugins.iter().filter_map(|plugin| plugin.instance.as_ref()) {
                     Change::Start.made("the configuration", &instance.code);
+                    if let Some(line) = unused_wrapper(instance.manifest(), &serving.configured) {
+                        tracing::warn!("{line}");
+                    }
                 }
                 self.serve_from_now_on(serving);
                 Ok(())

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use outrigger_base::nearest::suggestion;
+use outrigger_base::rate::Rate;
 
 use super::RegistryError;
 use crate::grants::RPC;
@@ -34,8 +35,8 @@ pub struct Link {
     pub latency: Arc<Latency>,
     /// Whether the plugin has the grant `rpc/1`: it may ask the next link and call methods.
     pub asks: bool,
-    /// Whether a call goes to the next link if this plugin has crashed, is late or does not run.
-    pub may_fail: bool,
+    /// Set if a call goes to the next link where this plugin has crashed, is late or does not run: limits the log's lines about it.
+    pub may_fail: Option<Arc<Rate>>,
 }
 
 impl Link {
@@ -43,7 +44,7 @@ impl Link {
     fn of(id: Arc<str>, name: &str, method: Arc<MethodSpec>, instance: Option<Arc<Instance>>) -> Self {
         let asks = instance.as_ref().is_some_and(asks);
         let (signature, position, latency) = (None, usize::MAX, Arc::default());
-        Self { id, name: name.into(), instance, method, signature, position, latency, asks, may_fail: false }
+        Self { id, name: name.into(), instance, method, signature, position, latency, asks, may_fail: None }
     }
 
     /// Whether the plugin has a method of this name.
@@ -80,6 +81,8 @@ pub struct Wrapper {
     instance: Option<Arc<Instance>>,
     kind: Option<WrapperKind>,
     latency: Arc<Latency>,
+    /// See [`Link::may_fail`].
+    may_fail: Option<Arc<Rate>>,
 }
 
 impl Wrapper {
@@ -115,7 +118,7 @@ impl Wrapper {
         Link {
             signature: signature.cloned(),
             latency: self.latency.clone(),
-            may_fail: self.wrap.on_failure == OnFailure::Pass,
+            may_fail: self.may_fail.clone(),
             ..Link::of(self.id.clone(), method, Arc::new(described), self.instance.clone())
         }
     }
@@ -190,7 +193,9 @@ fn wrappers(plugins: &[Known<'_>], configured: &Routes, is_strict: bool) -> Resu
             kind => kind.flatten(),
         };
         let instance = plugin.and_then(|plugin| plugin.instance.clone());
-        Ok(Wrapper { wrap: wrap.clone(), id: wrap.plugin.as_str().into(), instance, kind, latency: Arc::default() })
+        let may_fail = (wrap.on_failure == OnFailure::Pass).then(|| Arc::new(Rate::per_second(1)));
+        let (wrap, id, latency) = (wrap.clone(), wrap.plugin.as_str().into(), Arc::default());
+        Ok(Wrapper { wrap, id, instance, kind, latency, may_fail })
     };
     configured.wrap.iter().map(wrapper).collect()
 }

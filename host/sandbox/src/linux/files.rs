@@ -29,6 +29,13 @@ const PROBED: [&str; 14] = [
     "/sys/kernel/mm/transparent_hugepage/enabled",
 ];
 
+/// The devices that every process may read. The host opens them, since the process's root has no devices.
+const RANDOM: [&str; 2] = ["/dev/random", "/dev/urandom"];
+
+pub(super) fn is_random(path: &Path) -> bool {
+    RANDOM.iter().any(|device| path == Path::new(device))
+}
+
 /// The loader checks whether these exist.
 const LIBRARY_FOLDERS: [&str; 4] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"];
 
@@ -79,7 +86,8 @@ impl Files {
             return Verdict::Refused { library: false };
         }
         let writing = flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC);
-        if Reach::opens(&self.reach, path, writing) || (!writing && self.libraries.contains(path)) {
+        if Reach::opens(&self.reach, path, writing) || (!writing && (self.libraries.contains(path) || is_random(path)))
+        {
             return Verdict::Granted;
         }
         if writing { Verdict::Refused { library: false } } else { self.outside(path) }
@@ -129,7 +137,7 @@ impl Files {
             | OFlags::NOFOLLOW;
         // A FIFO without a reader must not block the host.
         let flags = (flags & known) | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        if self.libraries.contains(path) {
+        if self.libraries.contains(path) || is_random(path) {
             return open(path, flags, mode);
         }
         let granted = self.reach.iter().filter_map(Reach::files).find(|(granted, _)| path.starts_with(granted));
@@ -161,7 +169,14 @@ mod tests {
         });
         let open = |path: &str, flags| files.open(&plain(Path::new(path)), flags);
         let (read, write) = (OFlags::RDONLY | OFlags::CLOEXEC, OFlags::WRONLY | OFlags::CREATE);
-        for path in ["/data/copies/abc.so", "/lib/libz.so.1", "/opt/lib/libq.so", "/etc/acme/a", "/var/lib/acme"] {
+        for path in [
+            "/dev/urandom",
+            "/data/copies/abc.so",
+            "/lib/libz.so.1",
+            "/opt/lib/libq.so",
+            "/etc/acme/a",
+            "/var/lib/acme",
+        ] {
             assert_eq!(open(path, read), Verdict::Granted, "{path}");
         }
         assert_eq!(open("/etc/acme", read | OFlags::DIRECTORY), Verdict::Granted);
@@ -172,7 +187,12 @@ mod tests {
         assert_eq!(open("/lib/libc.so.6", read), Verdict::Refused { library: true });
         assert_eq!(open("/etc/shadow", read), Verdict::Refused { library: false });
         assert_eq!(open("/etc/acme/../shadow", read), Verdict::Refused { library: false });
-        for (path, flags) in [("/lib/libz.so.1", OFlags::RDWR), ("/etc/acme/a", write), ("/proc/self/maps", write)] {
+        for (path, flags) in [
+            ("/lib/libz.so.1", OFlags::RDWR),
+            ("/etc/acme/a", write),
+            ("/dev/random", OFlags::RDWR),
+            ("/proc/self/maps", write),
+        ] {
             assert_eq!(open(path, flags), Verdict::Refused { library: false }, "{path}");
         }
         assert_eq!(open("/var/lib/acme/x", OFlags::RDONLY | OFlags::TRUNC), Verdict::Refused { library: false });

@@ -14,7 +14,7 @@ use rustix::time::Timespec;
 
 use super::channel::Listener;
 use super::connects::{self, Connects};
-use super::files::{Files, Verdict};
+use super::files::{Files, Verdict, is_random};
 use super::raw::{self, Answer, Notice};
 use super::{calls, memory, rules};
 use crate::denial::{Denial, Event, FLOOD, Kind};
@@ -178,6 +178,10 @@ impl Answering {
         if call == libc::SYS_connect {
             return self.connect(notice);
         }
+        // SQLite as root sets the owner of each file that it makes, and goes on if it may not.
+        if call == libc::SYS_fchown {
+            return Decision::Answer(Answer::Fail(libc::EPERM));
+        }
         if call == libc::SYS_ftruncate && self.reach.iter().filter_map(Reach::files).any(|(_, writes)| writes) {
             return self.truncate(notice);
         }
@@ -228,7 +232,7 @@ impl Answering {
         }
         let path = super::files::plain(&path);
         match self.files.open(&path, flags) {
-            Verdict::Granted if self.listener.bounded => Decision::Answer(Answer::Continue),
+            Verdict::Granted if self.listener.bounded && !is_random(&path) => Decision::Answer(Answer::Continue),
             Verdict::Granted => self.open_for(notice, &path, flags, Mode::from_raw_mode(mode)),
             verdict => self.not_granted(verdict, &path),
         }

@@ -117,6 +117,9 @@ const FORBIDDEN: &[(&str, i32, &str)] = &[
     ("limit_other", EPERM, "prlimit64"),
     ("limit_own", EPERM, "prlimit64"),
     ("limit_own_by_id", EPERM, "prlimit64"),
+    ("change_owner", EPERM, ""),
+    // The host opens this device for the process.
+    ("random_device", 0, ""),
     // The system refuses to raise the hard limit of descriptors.
     ("limit_raised", EPERM, ""),
     ("affinity", EPERM, "sched_setaffinity"),

@@ -1,6 +1,7 @@
 //! A third party's plugin that calls methods with its own rights (`rpc/1`).
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::service::Scope;
@@ -13,6 +14,7 @@ pub struct NodePolicy {
     host: Host,
     /// The outcome of the last call of the node.
     last: Mutex<String>,
+    watching: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[plugin(
@@ -24,7 +26,12 @@ pub struct NodePolicy {
 )]
 impl Plugin for NodePolicy {
     fn new(host: Host, _: NoOptions) -> Result<Self, String> {
-        Ok(Self { host, last: Mutex::default() })
+        Ok(Self { host, last: Mutex::default(), watching: Mutex::default() })
+    }
+
+    fn stop(&self) {
+        let watching = self.watching.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let _ = watching.map(JoinHandle::join);
     }
 }
 
@@ -52,6 +59,17 @@ impl NodePolicy {
     #[method(inline, needs_tip = false)]
     fn asknodeinline(&self, call: &Call<'_>, method: &str, arguments: Option<&Value>) -> Result<Value, RpcError> {
         self.asknode(call, method, arguments)
+    }
+
+    /// Waits for the next block on a thread that the stop of the plugin joins.
+    #[method]
+    fn watchblocks(&self) -> Result<Value, RpcError> {
+        let rpc = self.host.rpc.clone();
+        let watch = move || {
+            let _ = rpc.call(Scope::NONE, "waitfornewblock".to_owned(), Blob(b"[]".to_vec()), As::Plugin);
+        };
+        *self.watching.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::thread::spawn(watch));
+        Ok(Value::Null)
     }
 
     /// Tells what came of the last call of the node.

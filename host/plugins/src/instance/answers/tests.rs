@@ -36,7 +36,7 @@ fn context(lines: &Arc<Lines>) -> &'static Context {
         recovery: Recovery::default(),
         rules: AnswerRules::Bounded(1 << 20),
         services: HashMap::from([("log/1".to_owned(), log)]),
-        life: Life::new(),
+        life: Life::new().into(),
         notes: Rate::per_second(NOTES_PER_SECOND),
     }))
 }

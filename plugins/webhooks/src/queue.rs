@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use outrigger_sdk::Host;
 use outrigger_sdk::bitcoin::hashes::{Hash, sha256};
 use outrigger_sdk::service::store::KeyRange;
-use outrigger_sdk::service::{Result, Scope};
+use outrigger_sdk::service::{ErrorKind, Result, Scope};
 use outrigger_sdk::store::{Batch, each_row};
 use outrigger_sdk::wire::Blob;
 use serde::{Deserialize, Serialize};
@@ -62,7 +62,7 @@ fn prefix(url: &str) -> String {
     sha256::Hash::hash(url.as_bytes()).to_string().chars().take(16).collect()
 }
 
-/// Removes the rows of all hooks but those with these URLs.
+/// Removes the rows of all hooks but those with these URLs. Does nothing while another instance still writes the store.
 pub fn remove_others<'u>(host: &Host, urls: impl Iterator<Item = &'u str>) -> Result<()> {
     let kept: BTreeSet<String> = urls.map(prefix).collect();
     let (mut batch, mut from) = (Batch::default(), None);
@@ -72,7 +72,10 @@ pub fn remove_others<'u>(host: &Host, urls: impl Iterator<Item = &'u str>) -> Re
         from = hook.to;
     }
     batch.delete_range(KeyRange { from, to: None });
-    batch.commit(host, Scope::NONE)
+    match batch.commit(host, Scope::NONE) {
+        Err(error) if error.kind == ErrorKind::Stale => Ok(()),
+        committed => committed,
+    }
 }
 
 pub struct Queue {

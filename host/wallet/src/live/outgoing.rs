@@ -23,9 +23,12 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
+    /// Notes an idle transaction, and the node's answer if there is one. A transaction that the node accepts may have left the mempool
+    /// again by now, so it stays among the evicted ones until the wallet sees it in the mempool.
     pub fn note_idle(&mut self, txid: Txid, answer: Option<Admission>) {
         self.noted += 1;
-        if answer.is_some() {
+        if answer.as_ref().is_some_and(|answer| !matches!(answer, Admission::Accepted { .. } | Admission::Known { .. }))
+        {
             self.evicted.remove(&txid);
         }
         self.idle.insert(txid, answer);
@@ -71,5 +74,16 @@ mod tests {
         };
         assert_eq!([0, 100, 101].map(is_final), [true, true, false]);
         assert_eq!([599_999_999, 600_000_000].map(is_final), [true, false]);
+    }
+
+    #[test]
+    fn payment_evicted_while_its_acceptance_is_noted_is_offered_at_the_next_block() {
+        let mut outgoing = Outgoing::default();
+        let txid = Txid::all_zeros();
+        outgoing.evicted.insert(txid);
+        outgoing.note_idle(txid, Some(Admission::Known { txid }));
+        assert!(outgoing.evicted.contains(&txid));
+        outgoing.note_idle(txid, Some(Admission::MissingInputs));
+        assert!(outgoing.evicted.is_empty());
     }
 }

@@ -190,10 +190,8 @@ impl Wallet {
             }
             let raw = match self.raw_if_idle(&txid) {
                 Ok(Some(raw)) => raw,
-                Ok(None) => {
-                    self.outgoing.lock().evicted.remove(&txid);
-                    continue;
-                }
+                // A write in progress may have evicted it, so the list of evicted payments keeps it.
+                Ok(None) => continue,
                 Err(error) => {
                     tracing::warn!(wallet = self.name(), %txid, %error, "cannot read a payment; it is not offered again");
                     continue;
@@ -233,7 +231,7 @@ impl Wallet {
 
     /// The node refused these transactions until a later block, or they left its mempool, for example in a reorganisation, and the node
     /// has not judged them since.
-    pub(crate) fn awaiting_block(&self) -> BTreeSet<Txid> {
+    fn awaiting_block(&self) -> BTreeSet<Txid> {
         if !self.shared.settings.broadcast {
             return BTreeSet::new();
         }
@@ -241,6 +239,13 @@ impl Wallet {
         let outgoing = self.outgoing.lock();
         let refused = outgoing.idle.iter().filter(|(_, answer)| awaits(answer)).map(|(txid, _)| *txid);
         refused.chain(outgoing.evicted.iter().copied()).collect()
+    }
+
+    /// Queues a resend of the payments that a new block may let into the mempool.
+    pub(crate) fn offer_to_block(&self) {
+        if !self.awaiting_block().is_empty() {
+            self.shared.follower.resends.queue(self.slot, OfferScope::AwaitingBlock);
+        }
     }
 
     fn note_idle(&self, txid: Txid, answer: Option<Admission>) {

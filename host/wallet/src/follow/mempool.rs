@@ -71,7 +71,7 @@ impl Wallet {
         let mut tip = None;
         let mut steps = Vec::new();
         let mut size = 0;
-        let mut reached = false;
+        let (mut reached, mut has_new_tip) = (false, false);
         for event in events {
             match event {
                 // A full read of the mempool has covered this change and the blocks before it.
@@ -96,7 +96,10 @@ impl Wallet {
                     steps.push(Step::Disconnect(hash));
                     tip = None;
                 }
-                NodeEvent::TipChanged { hash, height } => tip = Some((hash, height)),
+                NodeEvent::TipChanged { hash, height } => {
+                    tip = Some((hash, height));
+                    has_new_tip = true;
+                }
                 NodeEvent::Reached => reached = true,
             }
             if size > BYTES_PER_STEP {
@@ -105,6 +108,10 @@ impl Wallet {
             }
         }
         self.take_steps(steps)?;
+        if has_new_tip {
+            // The steps may have evicted payments that the tip's block makes acceptable again.
+            self.offer_to_block();
+        }
         if reached {
             // Not on another thread: calls must wait until the wallet knows which of its payments the node has.
             self.offer_again()?;

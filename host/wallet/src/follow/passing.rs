@@ -17,7 +17,6 @@ use crate::Shared;
 use crate::error::Result;
 use crate::live::Wallet;
 use crate::live::index::WalletNumber;
-use crate::live::outgoing::OfferScope;
 use outrigger_node::{NodeEvent, Removal};
 
 impl Follower {
@@ -41,7 +40,7 @@ impl Follower {
             NodeEvent::BlockConnected { hash, .. } => self.pass_connected(shared, event, *hash),
             NodeEvent::BlockDisconnected { hash, height } => self.pass_disconnected(shared, event, *hash, *height),
             NodeEvent::TipChanged { hash, .. } => {
-                self.offer_to_block();
+                self.for_each(|wallet| wallet.offer_to_block());
                 self.pass_tip(shared, event, *hash)
             }
             NodeEvent::Reached => {
@@ -103,15 +102,6 @@ impl Follower {
             }
         });
         Ok(())
-    }
-
-    /// Queues resends of the payments that a new block may let into the mempool.
-    fn offer_to_block(&self) {
-        self.for_each(|wallet| {
-            if !wallet.awaiting_block().is_empty() {
-                self.resends.queue(wallet.slot, OfferScope::AwaitingBlock);
-            }
-        });
     }
 
     /// Lets wallets that are not at the tip read on. If idle wallets lack only the tip's block, it is connected for all

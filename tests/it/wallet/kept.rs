@@ -135,7 +135,9 @@ fn payment_that_a_reorganisation_evicted_is_offered_again_at_the_next_blocks() {
     let mut wallet = host.new_wallet("w");
     wallet.mine(1);
     wallet.call("generatetoaddress", json!([100, ELSEWHERE]));
-    let txid = wallet.call("sendtoaddress", json!([ELSEWHERE, 1]));
+    // A payment may have an earlier locktime by chance, and would then be in the second block.
+    let sent = wallet.call("send", json!([{ELSEWHERE: 1}, null, "unset", null, {"locktime": 101}]));
+    let txid = &sent["txid"];
     // The second time, the node has judged the payment since its last eviction.
     for _ in 0..2 {
         // Two blocks less: its coinbase is immature.

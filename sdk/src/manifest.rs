@@ -44,6 +44,7 @@
 mod error;
 mod help;
 mod reach;
+mod text;
 mod timer;
 
 use std::borrow::Cow;
@@ -56,10 +57,11 @@ use outrigger_service::PROVIDED;
 use outrigger_service::policy::POLICY;
 use outrigger_service::provider::KEYS_PROVIDER;
 use outrigger_standard::release::Rules;
-use outrigger_values::text::{is_control, printable};
+use outrigger_values::text::printable;
 
 pub use error::{ManifestError, OptionError};
 pub use reach::ReachSpec;
+use text::control_character;
 pub use timer::TimerSpec;
 
 /// The service by which a plugin makes `calls`.
@@ -423,31 +425,6 @@ impl Manifest {
             },
         };
         self.options.iter().map(value).collect()
-    }
-}
-
-/// The members whose text may have several lines.
-const OF_SEVERAL_LINES: [&str; 2] = ["help", "result"];
-
-/// Where a text or a member's name has a control character, if any.
-fn control_character(value: &Value, place: &str, lines: bool) -> Option<String> {
-    match value {
-        Value::String(text) => {
-            let bad = |character: char| is_control(character) && !(lines && character == '\n');
-            text.contains(bad).then(|| place.to_owned())
-        }
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .find_map(|(position, item)| control_character(item, &format!("{place}[{position}]"), lines)),
-        Value::Object(members) => members.iter().find_map(|(name, member)| {
-            if name.contains(is_control) {
-                return Some(format!("a member's name in {}", if place.is_empty() { "itself" } else { place }));
-            }
-            let place = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
-            control_character(member, &place, OF_SEVERAL_LINES.contains(&name.as_str()))
-        }),
-        _ => None,
     }
 }
 

@@ -491,14 +491,3 @@ fn a_plugin_reaches_by_calls_only_the_wallets_of_its_grants() {
     // The call names a wallet that the plugin may not use, so the plugin uses its granted wallet.
     assert_eq!(cold.call("callmethod", ask).to_string(), "0.00000000");
 }
-
-#[test]
-fn plugin_cannot_end_itself_by_the_name_of_its_file() {
-    let host = start("", "{ service = \"rpc/1\", methods = [\"reloadplugin\", \"stopplugin\"] }", "");
-    let mut client = host.client();
-    let file = built().library("outrigger_chained").display().to_string();
-    for (method, name) in [("reloadplugin", &*file), ("stopplugin", &*file), ("reloadplugin", "chained")] {
-        let told = client.refused("callmethod", json!([method, [name], false]));
-        assert_eq!(told, (-8, "The call goes through the plugin 'chained', which it would end".to_owned()), "{name}");
-    }
-}

@@ -1,6 +1,6 @@
 //! Plugins are stopped, started and replaced while the host runs.
 
-use outrigger_tests::{Gate, Host, HostOptions, built};
+use outrigger_tests::{Gate, Host, HostOptions, built, plugin_section};
 use serde_json::{Value, json};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -209,4 +209,16 @@ fn host_refuses_a_plugin_file_that_others_may_write_or_with_another_sha256() {
     allow(folder, 0o755);
     std::fs::copy(built().library("outrigger_acme_mining"), &file).unwrap();
     check(&format!("the configuration pins {}", found.to_uppercase()));
+}
+
+#[test]
+fn plugin_cannot_end_itself_by_the_name_of_its_file() {
+    let grants = "grants = [{ service = \"rpc/1\", methods = [\"reloadplugin\", \"stopplugin\"] }]\n";
+    let host = Host::start_with(HostOptions::with_groups(&plugin_section("outrigger_chained", grants)));
+    let mut client = host.client();
+    let file = built().library("outrigger_chained").display().to_string();
+    for (method, name) in [("reloadplugin", &*file), ("stopplugin", &*file), ("reloadplugin", "chained")] {
+        let told = client.refused("callmethod", json!([method, [name], false]));
+        assert_eq!(told, (-8, "The call goes through the plugin 'chained', which it would end".to_owned()), "{name}");
+    }
 }

@@ -1,4 +1,4 @@
-//! Presents what a plugin answers besides its own methods as methods, so that the checks call it: the functions of its provided services,
+//! Presents further calls that a plugin answers as methods, so that the checks make them: the functions of its provided services,
 //! and methods that it wraps.
 
 use bitcoin::hex::DisplayHex;

@@ -22,7 +22,7 @@ use crate::usage::TOO_MUCH_MEMORY;
 const MAX_EARLY_ENDS: u32 = 3;
 const EARLY: Duration = Duration::from_secs(60);
 
-/// The pause after the first early end. Each further pause is ten times as long, so that what the plugin needs can come back.
+/// The pause after the first early end. Each further pause is ten times as long: a server that the plugin needs can come back meanwhile.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
 /// How long an event waits for a runner.

@@ -52,7 +52,7 @@ thread_local! {
     static SERVED: OnceCell<Arc<Runner>> = const { OnceCell::new() };
 }
 
-/// Whether this thread serves the own threads of a plugin whose process has ended, so that nobody waits for what it does.
+/// Whether this thread serves the own threads of a plugin whose process has ended, so that nobody waits for its results.
 pub fn asker_is_gone() -> bool {
     SERVED.with(|served| served.get().is_some_and(|runner| runner.is_gone()))
 }

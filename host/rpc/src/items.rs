@@ -1,4 +1,4 @@
-//! Reads an array or object without parsing what it holds.
+//! Reads the items of an array or object without parsing them.
 
 use std::fmt;
 

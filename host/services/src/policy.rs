@@ -12,7 +12,7 @@ use super::WalletService;
 /// The longest reason of a plugin that a client sees, in characters.
 const MAX_REASON: usize = 1000;
 
-/// A plugin's reason, without what exceeds the limit.
+/// A plugin's reason, cut at the limit.
 pub fn shortened(reason: &str) -> &str {
     reason.char_indices().nth(MAX_REASON).and_then(|(end, _)| reason.get(..end)).unwrap_or(reason)
 }

@@ -212,7 +212,7 @@ fn apply(name: &str, text: &str, sets: &[String]) -> Result<Config, ConfigError>
         .map_err(|error| ConfigError::of_whole(&name, words::in_words(error.message())))
 }
 
-/// The defaults: the settings of the built-in configurations, apart from those that are theirs alone.
+/// The defaults: the settings of the built-in configurations, without their plugins, node and fallback fee.
 fn defaults() -> toml::Table {
     let [mut defaults, mut of_node] =
         [BUILT_IN, FOR_BITCOIND].map(|text| text.parse::<toml::Table>().unwrap_or_default());

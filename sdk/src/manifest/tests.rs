@@ -1,4 +1,6 @@
 use super::help::words;
+use outrigger_values::text::is_control;
+
 use super::*;
 use serde_json::json;
 

@@ -448,7 +448,7 @@ fn end_all(instances: &[Arc<Instance>]) {
     for instance in instances {
         instance.retire(END_PATIENCE);
     }
-    // A little longer than both limits, so that what exceeds them is logged first. An abandoned instance is not stopped.
+    // A little longer than both limits, so that an overdue instance is logged first. An abandoned instance is not stopped.
     let deadline = Instant::now() + END_PATIENCE + STOP_PATIENCE + Duration::from_secs(1);
     for instance in instances {
         instance.wait_ended(deadline);

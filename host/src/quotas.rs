@@ -69,15 +69,22 @@ impl Quota {
         Self { limits, bucket: Arc::new(Mutex::new(bucket)), running: Arc::default(), making: Arc::default() }
     }
 
+    /// The place of a call among those that run.
+    fn place(&self) -> Result<Place, Failure> {
+        let place = Place(self.running.clone());
+        let others = self.running.fetch_add(1, Ordering::AcqRel);
+        match self.limits.max_concurrent_calls {
+            Some(most) if others >= most as usize => Err(Failure::Limited(format!(
+                "The user may have {most} calls at a time (rpc.users.max_concurrent_calls)"
+            ))),
+            _ => Ok(place),
+        }
+    }
+
     /// Counts a call at the time `now`. A plugin's call for another call takes no place, since the other call has one. The error
     /// names the limit that the call exceeds.
     fn enter(&self, now: Instant, is_of_plugin: bool) -> Result<Option<Place>, Failure> {
-        let place = (!is_of_plugin).then(|| (Place(self.running.clone()), self.running.fetch_add(1, Ordering::AcqRel)));
-        let (place, others) = place.unzip();
-        if let Some(most) = self.limits.max_concurrent_calls.filter(|most| others >= Some(*most as usize)) {
-            let message = format!("The user may have {most} calls at a time (rpc.users.max_concurrent_calls)");
-            return Err(Failure::Limited(message));
-        }
+        let place = if is_of_plugin { None } else { Some(self.place()?) };
         let Some(most) = self.limits.max_calls_per_second else { return Ok(place) };
         let mut bucket = self.bucket.lock();
         let gained = now.saturating_duration_since(bucket.filled).as_secs_f64() * f64::from(most);

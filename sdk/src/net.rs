@@ -45,7 +45,8 @@ pub fn connect(host: &Host, to: &str) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// Checks that [`connect`] is allowed, and does not connect: for a plugin's start, which can then name what the configuration lacks.
+/// Asks the host whether `reach` allows [`connect`] to this address, without connecting. A plugin asks at its start, and refuses to start
+/// with the error, which names the missing entry.
 ///
 /// # Errors
 /// `PermissionDenied` if `reach` has no such entry.

@@ -79,7 +79,7 @@ pub enum RpcUserError {
 /// A user as in bitcoind's `rpcauth`: a name, a salt, and the HMAC-SHA256 of the password, keyed with the salt's text.
 #[derive(Clone, Debug)]
 pub struct RpcUser {
-    /// What the user may do.
+    /// The user's rights.
     pub origin: Origin,
     /// The salt and the HMAC; `None` for a user without a password.
     secret: Option<(String, [u8; 32])>,

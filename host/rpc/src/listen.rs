@@ -111,7 +111,7 @@ pub enum ListenError {
 /// A listening socket. Dropping it removes the file of a Unix socket.
 pub struct Listener {
     socket: ListenSocket,
-    /// With its actual port.
+    /// The bound address, with its actual port.
     pub(super) address: ListenAddress,
 }
 

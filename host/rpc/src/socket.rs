@@ -26,7 +26,7 @@ macro_rules! on_stream {
 }
 
 impl Socket {
-    /// Moves the socket from its runtime to the one that this thread has entered.
+    /// Takes the socket off its tokio runtime, and registers it with the runtime that this thread has entered.
     pub(super) fn moved(self) -> io::Result<Self> {
         Ok(match self {
             Self::Tcp(stream) => Self::Tcp(TcpStream::from_std(stream.into_std()?)?),

@@ -171,7 +171,7 @@ impl Delivery {
     }
 
     /// Waits for this time, or until the plugin stops, or, with `for_news`, until a log has new entries.
-    fn wait(&self, time: Duration, for_news: bool) {
+    pub(crate) fn wait(&self, time: Duration, for_news: bool) {
         let shared = self.lock();
         let idle = |shared: &mut Shared| !(shared.stops || for_news && shared.has_news);
         let waited = self.changed.wait_timeout_while(shared, time, idle);

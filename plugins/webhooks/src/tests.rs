@@ -290,19 +290,30 @@ fn a_clock_that_is_set_back_delays_no_retry() {
 }
 
 #[test]
+fn news_ends_a_wait_for_news_but_no_pause_after_a_failure_of_the_store() {
+    let setup = Setup::new(1..=1);
+    let (pause, began) = (Duration::from_millis(30), Instant::now());
+    setup.delivery.wake();
+    setup.delivery.wait(pause, false);
+    assert!(began.elapsed() >= pause);
+    setup.delivery.wake();
+    setup.delivery.wait(Duration::MAX, true);
+}
+
+#[test]
 fn a_hook_whose_store_fails_pauses_despite_news() {
     let setup = Setup::new(1..=1);
     setup.host.store.set_bound(0);
+    let pauses = || setup.host.log.lines().iter().filter(|(_, line)| line.contains("pauses")).count();
     std::thread::scope(|scope| {
         scope.spawn(|| setup.delivery.run());
-        for _ in 0..50 {
-            setup.delivery.wake();
-            std::thread::sleep(Duration::from_millis(10));
+        while pauses() == 0 {
+            std::thread::yield_now();
         }
+        (0..50).for_each(|_| setup.delivery.wake());
         setup.delivery.stop();
     });
-    let pauses = setup.host.log.lines().iter().filter(|(_, line)| line.contains("pauses")).count();
-    assert_eq!(pauses, 1);
+    assert_eq!(pauses(), 1);
 }
 
 #[test]

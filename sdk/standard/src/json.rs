@@ -11,7 +11,7 @@ use super::kind::{ScriptKind, classify};
 use outrigger_values::params::encode_hex;
 use outrigger_values::{Coin, amount};
 
-/// What an address shows of its script: `isscript`, `iswitness`, `witness_version` and `witness_program`.
+/// The members that describe the script of an address: `isscript`, `iswitness`, `witness_version` and `witness_program`.
 pub fn address_json(script: &Script) -> Map<String, Value> {
     let (is_script, program): (Option<bool>, Option<(u8, &[u8])>) = match classify(script) {
         ScriptKind::ScriptHash { .. } | ScriptKind::Anchor => (Some(true), None),

@@ -67,7 +67,7 @@ pub enum MoveError {
     Passphrases,
 }
 
-/// What the refusal to list private descriptors means, if it is the one for a wallet of which others hold some of the keys.
+/// The end of the message, if the refusal is that of a wallet of which others hold some of the keys.
 fn remedy(side: &str, message: &str) -> &'static str {
     match side {
         _ if message != "Can't get descriptor string." => "",

@@ -206,7 +206,7 @@ impl Policy for SpendingGuard {
         Ok(Some(Blob(to_bytes(&rows))))
     }
 
-    /// A changed file can only add reservations, so it allows no payment. An added one counts until its coin is spent.
+    /// A changed file can only add reservations, so it allows no payment. An added reservation counts until its coin is spent.
     fn restore(&self, scope: Scope, saved: &SavedPolicy) -> Result<(), RpcError> {
         let mut rows: Vec<(OutPoint, Reservation)> = from_bytes(&saved.state)?;
         let latest = self.host.chain.tip(scope)?.median_time.saturating_add(self.seconds);

@@ -12,7 +12,7 @@ pub const MAX_STEPS: u32 = 1_000;
 /// The size of blocks and spent outputs at which an answer ends, in bytes.
 pub const MAX_STEP_BYTES: usize = 8 << 20;
 
-/// What an operator can do if a follower has followed another chain.
+/// The remedy for a follower that has followed another chain.
 pub const ANOTHER_CHAIN: &str = "if the follower has followed another chain, stop the host and remove what the plugin keeps: its folder, \
                                  or its store by `outrigger plugin store ID drop`";
 

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use tokio::sync::oneshot::Receiver;
 use tokio::sync::oneshot::error::RecvError;
 
 use super::arguments::{self, Arguments};
-use super::onward::may_not_wait;
+use super::onward::{HasAsked, may_not_wait};
 use super::{Router, long};
 
 /// The methods by which an operator removes a wrapper. No wrapper sees them if the cookie's user calls them.
@@ -114,18 +114,19 @@ impl Router {
                 let message = format!("The call goes through more than {MAX_LINKS} plugins");
                 return Err(Failure::Rpc(RpcError::internal(message)));
             }
-            let asked = link.asks.then(Arc::<AtomicBool>::default);
-            let has_asked = || asked.as_ref().is_some_and(|asked| asked.load(Ordering::SeqCst));
+            let asked = link.asks.then(HasAsked::default);
             let fresh = || {
                 let links = self.links(&call).ok_or(AtLink::Passed(None))?;
                 links.iter().find(|fresh| fresh.id == link.id).cloned().ok_or_else(|| away(link))
             };
-            match self.at_link(link, fresh, &call, asked.as_ref()).await {
+            let ended = self.at_link(link, fresh, &call, asked.as_ref()).await;
+            let has_asked = asked.is_some_and(|asked| *asked.get_or_init(|| false));
+            match ended {
                 AtLink::Answered(answer) => return answer.map(ResultText::from),
                 AtLink::Failed(failure) if link.may_fail.is_none() => return Err(failure),
                 // The next link has already received the call, and must not receive it twice.
-                AtLink::Failed(failure) if has_asked() => return Err(failure),
-                AtLink::Passed(_) if has_asked() => {
+                AtLink::Failed(failure) if has_asked => return Err(failure),
+                AtLink::Passed(_) if has_asked => {
                     let message = format!("The plugin '{}' passed a call on that the next one had answered", link.id);
                     return Err(Failure::Rpc(RpcError::internal(message)));
                 }
@@ -216,7 +217,7 @@ impl Router {
         link: &Link,
         fresh: impl Fn() -> Result<Link, AtLink>,
         call: &Call,
-        asked: Option<&Arc<AtomicBool>>,
+        asked: Option<&HasAsked>,
     ) -> AtLink {
         let Leased { lease, fresh, waited } = match self.lease(link, fresh).await {
             Ok(leased) => leased,
@@ -283,7 +284,7 @@ impl Router {
         link: &Link,
         call: &Call,
         (token, lease): (u64, &Lease),
-        asked: Option<&Arc<AtomicBool>>,
+        asked: Option<&HasAsked>,
         waited: Duration,
         answer: Receiver<calls::Answer>,
     ) -> Result<Option<Result<calls::Answer, RecvError>>, Duration> {
@@ -300,7 +301,7 @@ impl Router {
         let Some(limit) = lease.deadline.filter(|_| !link.is_listed()) else { return Ok(answer.await) };
         match tokio::time::timeout(limit.saturating_sub(waited), &mut answer).await {
             Ok(answer) => Ok(answer),
-            Err(_) if asked.is_some_and(|asked| asked.load(Ordering::SeqCst)) => Ok(answer.await),
+            Err(_) if asked.is_some_and(|asked| asked.get() == Some(&true)) => Ok(answer.await),
             Err(_) => Err(limit),
         }
     }

@@ -17,7 +17,6 @@ mod provider;
 mod rest;
 mod startup_gate;
 
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -30,7 +29,7 @@ use arguments::Arguments;
 use builtins::Builtins;
 use inline::InlineCall;
 use observed::Observed;
-use onward::{OnwardCall, Switchboard, may_not_wait};
+use onward::{HasAsked, OnwardCall, Switchboard, may_not_wait};
 use outrigger_base::contain::contain;
 use outrigger_passthrough::Passthrough;
 use outrigger_plugins::calls::{self, Calls, Overdue, Phase};
@@ -86,7 +85,7 @@ impl Router {
     }
 
     /// Lets a plugin pass on a call from its link, or make calls of its own.
-    fn onward(&self, link: &Link, call: &Call, asked: &Arc<AtomicBool>) -> Arc<dyn Onward> {
+    fn onward(&self, link: &Link, call: &Call, asked: &HasAsked) -> Arc<dyn Onward> {
         let mut call = call.clone();
         call.through.push(link.id.clone());
         Arc::new(OnwardCall { switchboard: self.switchboard.clone(), call, asked: asked.clone() })

@@ -6,8 +6,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -260,13 +259,16 @@ pub(super) fn made_by(through: Vec<Arc<str>>, method: String, params: Params, or
     Call { method, params, origin, may_stream: false, through, makers, nested: true, progress: None, held: None }
 }
 
+/// Whether the plugin of a link has asked the next link, which must receive the call once. The plugin sets true, the router sets false
+/// when the call has ended at the link: the first of both holds.
+pub type HasAsked = Arc<OnceLock<bool>>;
+
 /// A call at a link, for the plugin of that link to pass on.
 pub struct OnwardCall {
     pub switchboard: Arc<Switchboard>,
     /// The call, whose `through` ends with the link's plugin.
     pub call: Call,
-    /// Set once the next link has received the call. It must not receive it again.
-    pub asked: Arc<AtomicBool>,
+    pub asked: HasAsked,
 }
 
 impl Onward for OnwardCall {
@@ -288,9 +290,8 @@ impl Onward for OnwardCall {
     fn next(&self, scope: Scope, params: Option<Blob>) -> Result<RpcReply> {
         let params = params.map_or_else(|| self.call.params.clone(), |params| Params::from_bytes(params.0.into()));
         let call = Call { params, may_stream: false, nested: true, ..self.call.clone() };
-        self.asked.store(true, Ordering::SeqCst);
-        // At its deadline, a call may have gone on without this plugin. The router reads `asked` only after it has given the call up.
-        if self.switchboard.calls.phase(scope.0).is_none() {
+        // At its deadline, a call may have gone on without this plugin.
+        if self.switchboard.calls.phase(scope.0).is_none() || !*self.asked.get_or_init(|| true) {
             return refused(ErrorKind::Stale, "Nobody waits for the answer any more");
         }
         self.switchboard.wait(scope, |front| {

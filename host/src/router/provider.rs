@@ -1,7 +1,6 @@
 //! The host's calls of plugins that provide a service (`keys-provider/1`, `policy/1`).
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bitcoin::hex::{DisplayHex, FromHex};
@@ -19,7 +18,7 @@ use serde_json::Value;
 
 use super::Router;
 use super::chain::AtLink;
-use super::onward::{Answering, Front, Switchboard, made_by};
+use super::onward::{Answering, Front, HasAsked, Switchboard, made_by};
 
 /// A provider must answer this long before the deadline of the call that needs it, so that the client still gets the reason for a failure.
 const ANSWER_LEAD: Duration = Duration::from_secs(2);
@@ -35,7 +34,7 @@ impl Router {
         let away = || Failure::Rpc(RpcError::internal(format!("it does not run, or does not provide {service}")));
         let read = || self.registry.provider(plugin, service, &call.method).ok_or_else(away);
         let link = read()?;
-        let asked = link.asks.then(Arc::<AtomicBool>::default);
+        let asked = link.asks.then(HasAsked::default);
         let is_binary = link.instance.as_ref().is_some_and(|instance| instance.manifest().binary_messages);
         let as_it_reads = if is_binary { call.clone() } else { as_json(call.clone())? };
         let fresh = || read().map_err(AtLink::Failed);

@@ -1,5 +1,7 @@
 //! The description of a transaction that policy plugins (`policy/1`) judge.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use bitcoin::consensus::serialize;
 use bitcoin::{Amount, Transaction};
 use outrigger_service::Result as ServiceResult;
@@ -49,19 +51,20 @@ impl WalletView {
         };
         // A watched script may be anybody's. Its inputs count as given by the wallet, but its outputs do not count as kept.
         let is_own = |script| ownership(script).map(|ownership| ownership != Ownership::None);
+        let mut sighashes: BTreeMap<u32, BTreeSet<u8>> = BTreeMap::new();
+        for request in requests {
+            sighashes.entry(request.input).or_default().insert(request.sighash);
+        }
         let mut inputs = Vec::with_capacity(transaction.input.len());
         for ((at, input), output) in transaction.input.iter().enumerate().zip(&signing.spent) {
-            let asked = requests.iter().filter(|request| usize::try_from(request.input) == Ok(at));
-            let mut sighashes: Vec<u8> = asked.map(|request| request.sighash).collect();
-            sighashes.sort_unstable();
-            sighashes.dedup();
+            let asked = u32::try_from(at).ok().and_then(|at| sighashes.get(&at));
             inputs.push(JudgedInput {
                 outpoint: input.previous_output,
                 verified: signing.known.get(at).copied().unwrap_or_default(),
-                own: !sighashes.is_empty()
+                own: asked.is_some()
                     || output.as_ref().map(|output| is_own(&output.script_pubkey)).transpose()?.unwrap_or_default(),
                 output: output.clone(),
-                sighashes: Blob(sighashes),
+                sighashes: Blob(asked.into_iter().flatten().copied().collect()),
             });
         }
         let mut outputs = Vec::with_capacity(transaction.output.len());

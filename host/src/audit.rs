@@ -12,7 +12,7 @@ use bitcoin::consensus::deserialize;
 use bitcoin::consensus::encode::deserialize_hex;
 use bitcoin::{Transaction, Txid};
 use jsonrpsee::types::Request;
-use outrigger_rpc::{Answer, Failure, Origin, ResultText, origin_of};
+use outrigger_rpc::{Answer, Failure, HOST_USER, Origin, ResultText, origin_of};
 use outrigger_service::policy::Act;
 use outrigger_services::JudgedAct;
 use outrigger_upstream::Method;
@@ -198,6 +198,22 @@ impl AuditLog {
             txid: txid.into_iter().collect(),
             policy: Some((*policy).to_owned()),
             reason: refusal.map(str::to_owned),
+        });
+    }
+
+    /// Adds the line of a policy that the configuration has removed from a wallet.
+    pub fn policy_removed(&self, wallet: &str, policy: &str) {
+        self.add(&Line {
+            time: now(),
+            user: HOST_USER.to_owned(),
+            peer: None,
+            wallet: Some(wallet.to_owned()),
+            method: "wallet.policies".to_owned(),
+            outcome: AuditOutcome::Ok,
+            code: None,
+            txid: Vec::new(),
+            policy: Some(policy.to_owned()),
+            reason: Some("the configuration removes the policy".to_owned()),
         });
     }
 

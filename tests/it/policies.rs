@@ -272,14 +272,22 @@ fn policies_read_only_their_wallet_and_the_audit_log_has_their_verdicts() {
     for refused in &reached[3..] {
         assert_eq!(*refused, "Refused: A policy that judges may only read wallets, the chain and the mempool");
     }
-    let lines = std::fs::read_to_string(&file).unwrap();
-    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let verdicts: Vec<&Value> = lines.iter().filter(|line| line["policy"] == "judge").collect();
+    let of_policy = || {
+        let lines = std::fs::read_to_string(&file).unwrap();
+        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.filter(|line| line["policy"] == "judge").collect::<Vec<_>>()
+    };
+    let verdicts = of_policy();
     assert_eq!((&verdicts[0]["outcome"], &verdicts[0]["reason"]), (&json!("refused"), &json!(REFUSED)));
     assert_eq!(
         (&verdicts[2]["outcome"], &verdicts[2]["txid"][0], &verdicts[2]["wallet"]),
         (&json!("ok"), &txid, &json!("hot"))
     );
+    let host = host.restart_with("wallet.policies=[{ wallets = ['hot'], plugin = 'judge', remove = true }]".to_owned());
+    host.client().call("loadwallet", json!(["hot"]));
+    let removed = of_policy().pop().unwrap();
+    assert_eq!((&removed["method"], &removed["user"]), (&json!("wallet.policies"), &json!("host")));
+    assert_eq!((&removed["wallet"], of_policy().len()), (&json!("hot"), verdicts.len() + 1));
 }
 
 #[test]

@@ -77,6 +77,9 @@ fn position_within(part: &[u8], whole: &Bytes) -> Option<Range<usize>> {
 /// OpenRPC's list of methods. It has only methods that the user may call, so every user may call it.
 const DISCOVER: &str = "rpc.discover";
 
+/// The user name of the host's own acts.
+pub const HOST_USER: &str = "host";
+
 /// The prefix of a plugin's user name. No other user name has a colon.
 pub const PLUGIN_USER: &str = "plugin:";
 

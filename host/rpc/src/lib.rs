@@ -60,7 +60,7 @@ mod websocket;
 pub use auth::{Authenticator, RpcUser, RpcUserError};
 pub use client::{Client, HALF_CLOSED_PATIENCE, half_closed};
 pub use cookie::{COOKIE_USER, CookieFile};
-pub use dispatch::{Answer, Call, Dispatch, Failure, Held, NO_WALLET, Origin, PLUGIN_USER, Params};
+pub use dispatch::{Answer, Call, Dispatch, Failure, HOST_USER, Held, NO_WALLET, Origin, PLUGIN_USER, Params};
 pub use edge::ServerOptions;
 pub use envelope::count_calls;
 pub use figures::EdgeFigures;

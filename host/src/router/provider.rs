@@ -6,7 +6,7 @@ use std::time::Duration;
 use bitcoin::hex::{DisplayHex, FromHex};
 use bytes::Bytes;
 use outrigger_plugins::pool::{Overloaded, lent};
-use outrigger_rpc::{Answer, Call, CallHere, Failure, Origin, Params, ResultText};
+use outrigger_rpc::{Answer, Call, CallHere, Failure, HOST_USER, Origin, Params, ResultText};
 use outrigger_service::json::{provided_request, provided_response};
 use outrigger_service::policy::POLICY;
 use outrigger_service::rpc::RpcReply;
@@ -22,9 +22,6 @@ use super::onward::{Answering, Front, HasAsked, Switchboard, made_by};
 
 /// A provider must answer this long before the deadline of the call that needs it, so that the client still gets the reason for a failure.
 const ANSWER_LEAD: Duration = Duration::from_secs(2);
-
-/// The user name of the host's calls.
-const HOST_USER: &str = "host";
 
 impl Router {
     /// Calls a function of a service that a plugin provides. Clients cannot call it. The argument and the result are messages in

@@ -159,7 +159,7 @@ async fn serve(
     let (admit, edge) = (Box::new(server.admission()), server.figures());
     let urls = ports::tell(&server, has_tls, folder);
     let served = tokio::spawn(server.serve(stop_in_order(stopping, &loaded, frame)));
-    let parts = match assemble(&loaded, args, folder, frame, edge).await {
+    let parts = match assemble(&loaded, args, folder, frame, audit.clone(), edge).await {
         Ok(parts) => parts,
         Err(error) => {
             frame.stop.send_replace(true);
@@ -266,10 +266,12 @@ async fn assemble(
     args: &RunArgs,
     folder: &Path,
     frame: &Frame,
+    audit: Option<Arc<AuditLog>>,
     edge: Arc<EdgeFigures>,
 ) -> Result<Parts, RunError> {
     let (loaded, args, folder, frame) = (loaded.clone(), args.clone(), folder.to_owned(), frame.clone());
-    let assembled = tokio::task::spawn_blocking(move || Parts::assemble(&loaded, &args, &folder, &frame, edge)).await;
+    let assembled =
+        tokio::task::spawn_blocking(move || Parts::assemble(&loaded, &args, &folder, &frame, audit, edge)).await;
     assembled.unwrap_or_else(|_| Err(RunError::Failed("the start ended without a result".to_owned())))
 }
 

@@ -24,6 +24,7 @@ use super::reload::{Reloading, arguments};
 use super::sources::sources;
 use super::{RunError, configuration, failed, places, requirements};
 use crate::active::Active;
+use crate::audit::AuditLog;
 use crate::config::{BackendConfig, Config, LoadedConfig, Wallets, seconds};
 use crate::groups;
 use crate::hooks::Hooks;
@@ -148,6 +149,7 @@ impl Parts {
         args: &RunArgs,
         folder: &Path,
         frame: &Frame,
+        audit: Option<Arc<AuditLog>>,
         edge: Arc<EdgeFigures>,
     ) -> Result<Self, RunError> {
         let (config, hub) = (&loaded.config, &frame.hub);
@@ -159,7 +161,7 @@ impl Parts {
         let scopes = Arc::new(Scopes::of_calls(move |token| waiting.phase(token).is_some()));
         frame.gate.stage("Loading wallets…");
         let hooks = Hooks::start(&config.notify).map_err(|error| failed("notify")(error.into()))?;
-        let manager = open_wallets(config, folder, &node, hub, hooks.clone())?;
+        let manager = open_wallets(config, folder, &node, (hub, hooks.clone(), audit))?;
         if let Some(hooks) = hooks {
             hooks.know(&manager);
             node.observe(hooks);
@@ -361,8 +363,7 @@ fn open_wallets(
     config: &Config,
     folder: &Path,
     node: &Arc<dyn Node>,
-    hub: &Arc<Hub>,
-    hooks: Option<Arc<Hooks>>,
+    (hub, hooks, audit): (&Arc<Hub>, Option<Arc<Hooks>>, Option<Arc<AuditLog>>),
 ) -> Result<Arc<WalletManager>, RunError> {
     config.wallet.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     let backend = config.backend.as_ref();
@@ -376,6 +377,11 @@ fn open_wallets(
         broadcast: config.wallet.walletbroadcast,
         signer: config.wallet.signer.clone(),
         policies: config.wallet.policies.clone(),
+        policy_removed: Arc::new(move |wallet, policy| {
+            if let Some(audit) = &audit {
+                audit.policy_removed(wallet, policy);
+            }
+        }),
         // The data directory is the parent of the network's folder.
         data_directory: folder.parent().map(Path::to_owned),
         ..outrigger_wallet_engine::Settings::default()

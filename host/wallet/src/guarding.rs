@@ -92,6 +92,7 @@ impl Wallet {
         }
         for removed in before.iter().filter(|name| !now.contains(name)) {
             tracing::warn!(wallet = self.name(), policy = &**removed, "the configuration removes a policy");
+            (self.shared.settings.policy_removed)(self.name(), removed);
         }
         self.write(|write| {
             write.meta.policies = now.iter().map(ToString::to_string).collect();

@@ -1,11 +1,15 @@
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use bitcoin::BlockHash;
 use outrigger_service::wallet::SpendSettings;
 use serde::Deserialize;
 
+/// Hears that the configuration has removed a policy from a wallet: the names of the wallet and of the policy.
+pub type PolicyRemoved = Arc<dyn Fn(&str, &str) + Send + Sync>;
+
 /// The wallet settings of the host's configuration.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Settings {
     pub keypool: u32,
     pub spending: SpendSettings,
@@ -32,6 +36,7 @@ pub struct Settings {
     pub signer: Option<String>,
     /// Which policy plugins judge the transactions of which wallets.
     pub policies: Vec<PolicyRule>,
+    pub policy_removed: PolicyRemoved,
 }
 
 impl Default for Settings {
@@ -51,6 +56,7 @@ impl Default for Settings {
             search_from: 144,
             signer: None,
             policies: Vec::new(),
+            policy_removed: Arc::new(|_, _| ()),
         }
     }
 }

@@ -57,7 +57,7 @@ impl Wallet {
         self.in_making(|folder| {
             let store = Store::create(folder, self.store.env.folder(), &self.shared.settings)?;
             self.copy_rows(&store)?;
-            store.copy_to(to)
+            Ok(store.env.copy_to(to)?)
         })
     }
 

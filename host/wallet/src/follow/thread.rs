@@ -186,7 +186,7 @@ impl Follower {
         }
         wallet.feed.stop();
         self.busy.lock().remove(&wallet.slot);
-        self.index.forget(wallet.slot, wallet.entries.load(Ordering::Relaxed));
+        self.index.forget(wallet.slot);
     }
 
     pub fn give(&self, wallet: &Arc<Wallet>, item: Item) {

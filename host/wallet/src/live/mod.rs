@@ -8,7 +8,7 @@ pub mod rescan_slot;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use bitcoin::OutPoint;
@@ -84,8 +84,6 @@ pub struct Wallet {
     pub(super) attempts: Arc<UnlockAttempts>,
     /// Held while former secrets are removed.
     pub(super) scrubbing: Mutex<()>,
-    /// The number of its entries in the index.
-    pub(super) entries: AtomicU64,
     /// Whether a call has selected it since the last maintenance.
     pub(super) asked: AtomicBool,
     pub(super) sums: Latest<Sums>,
@@ -129,7 +127,6 @@ impl Wallet {
             outgoing: Mutex::default(),
             retreat: Mutex::default(),
             scrubbing: Mutex::new(()),
-            entries: AtomicU64::new(0),
             asked: AtomicBool::new(true),
             sums: Latest::default(),
             labels: Latest::default(),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use outrigger_service::chain::Tip;
 use outrigger_service::wallet::RescanProgress;
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use super::attempts::AllAttempts;
 use super::error::{Result, WalletError};
@@ -52,9 +52,10 @@ pub struct WalletManager {
     pub(super) shared: Arc<Shared>,
     pub(super) follower: Arc<Follower>,
     pub(super) closing: Mutex<HashMap<String, Closing>>,
-    pub(super) reserved_names: Mutex<ReservedNames>,
-    /// Notified when the search of a file for former keys ends.
-    pub(super) searched: Condvar,
+    /// Names reserved against concurrent operations.
+    pub(super) reserved_names: Mutex<HashSet<String>>,
+    /// Held while the file of a wallet that is not loaded is searched for former keys. The search is short.
+    pub(super) searching: Mutex<()>,
     /// Locked while the list of the wallets to load at startup changes.
     pub(super) list: Mutex<()>,
     /// Wallets of that list that failed to load and have not been loaded since.
@@ -66,14 +67,6 @@ pub struct WalletManager {
 
 type UnloadHook = Box<dyn Fn(&Wallet) + Send + Sync>;
 
-/// Names reserved against concurrent operations.
-#[derive(Default)]
-pub(super) struct ReservedNames {
-    all: HashSet<String>,
-    /// The wallet whose file is being searched for former keys. The search is short.
-    searched: Option<String>,
-}
-
 /// A reserved name, released on drop.
 pub(super) struct NameReservation<'m> {
     manager: &'m WalletManager,
@@ -82,12 +75,7 @@ pub(super) struct NameReservation<'m> {
 
 impl Drop for NameReservation<'_> {
     fn drop(&mut self) {
-        let mut reserved = self.manager.reserved_names.lock();
-        reserved.all.remove(&self.name);
-        if reserved.searched.as_ref() == Some(&self.name) {
-            reserved.searched = None;
-            self.manager.searched.notify_all();
-        }
+        self.manager.reserved_names.lock().remove(&self.name);
     }
 }
 
@@ -123,7 +111,7 @@ impl WalletManager {
             follower,
             closing: Mutex::default(),
             reserved_names: Mutex::default(),
-            searched: Condvar::new(),
+            searching: Mutex::default(),
             list: Mutex::default(),
             missing: Mutex::default(),
             resubmitted: AtomicBool::new(false),
@@ -173,27 +161,14 @@ impl WalletManager {
         }
     }
 
-    /// Reserves a wallet's name against concurrent create, load and unload. Waits while the wallet's file is searched
-    /// for former keys.
+    /// Reserves a wallet's name against concurrent create, load and unload. Waits while a file is searched for former
+    /// keys.
     pub(super) fn reserve_name(&self, name: &str) -> ServiceResult<NameReservation<'_>> {
-        let mut reserved = self.reserved_names.lock();
-        while reserved.searched.as_deref() == Some(name) {
-            self.searched.wait(&mut reserved);
-        }
-        if !reserved.all.insert(name.to_owned()) {
+        let _searching = self.searching.lock();
+        if !self.reserved_names.lock().insert(name.to_owned()) {
             return Err(ServiceError::new(ErrorKind::Refused, "Wallet already loading."));
         }
         Ok(NameReservation { manager: self, name: name.to_owned() })
-    }
-
-    /// Reserves a wallet's name for a search of its file; `None` if the name is reserved.
-    pub(super) fn reserve_for_search(&self, name: &str) -> Option<NameReservation<'_>> {
-        let mut reserved = self.reserved_names.lock();
-        if !reserved.all.insert(name.to_owned()) {
-            return None;
-        }
-        reserved.searched = Some(name.to_owned());
-        Some(NameReservation { manager: self, name: name.to_owned() })
     }
 
     /// The wallet of a call: the named one, or the only one loaded. Waits until the wallet has followed the node to its

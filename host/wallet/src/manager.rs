@@ -331,9 +331,9 @@ fn store_places(wallets: &[Arc<Wallet>]) {
 pub(super) fn check_lag(wallet: &Wallet) -> ServiceResult<()> {
     let lag = wallet.lag.lock();
     // While the node is unreachable or on another chain, the wallet still answers reads.
-    let is_error = |lag: &&Lag| !lag.unavailable && !lag.read_only;
-    let Some(text) = lag.as_ref().filter(is_error).map(|lag| lag.text.clone()) else { return Ok(()) };
-    let detail = format!("The wallet could not follow the chain and will be tried again: {text}");
+    let is_error = |lag: &&Lag| !lag.error.is_unavailable() && !lag.is_read_only();
+    let Some(error) = lag.as_ref().filter(is_error).map(|lag| &lag.error) else { return Ok(()) };
+    let detail = format!("The wallet could not follow the chain and will be tried again: {error}");
     Err(ServiceError::new(ErrorKind::Storage, detail))
 }
 

@@ -191,26 +191,25 @@ impl Wallet {
     }
 
     /// Records why the wallet cannot follow the chain, and schedules a retry unless one is scheduled.
-    fn fall_behind(&self, error: &WalletError) {
-        let (text, unavailable) = (error.to_string(), error.is_unavailable());
-        let read_only = matches!(error, WalletError::Rewind { .. });
-        let mut lag = self.lag.lock();
-        let (wait, planned) = lag.as_ref().map_or((RETRY, None), |lag| ((2 * lag.wait).min(MAX_RETRY), lag.planned));
-        if planned.is_some() {
-            lag.iter_mut().for_each(|lag| *lag = Lag { text: text.clone(), unavailable, read_only, ..*lag });
-            return;
-        }
-        // Logged as an error only once: while a node is away for a day, the retries of each wallet would fill the log.
-        match &*lag {
-            None => tracing::error!(
-                wallet = self.name(),
-                error = text,
-                "the wallet cannot follow the chain; the host retries until it can"
-            ),
-            Some(_) => tracing::debug!(wallet = self.name(), error = text, "the wallet still cannot follow the chain"),
-        }
+    fn fall_behind(&self, error: WalletError) {
+        let (mut lag, wallet) = (self.lag.lock(), self.name());
+        let wait = match &mut *lag {
+            Some(Lag { error: last, planned: Some(_), .. }) => {
+                *last = error;
+                return;
+            }
+            Some(lag) => {
+                tracing::debug!(wallet, %error, "the wallet still cannot follow the chain");
+                (2 * lag.wait).min(MAX_RETRY)
+            }
+            None => {
+                // Logged as an error only once: while a node is away for a day, the retries of each wallet would fill the log.
+                tracing::error!(wallet, %error, "the wallet cannot follow the chain; the host retries until it can");
+                RETRY
+            }
+        };
         let at = Instant::now() + wait;
-        *lag = Some(Lag { text, unavailable, read_only, wait, planned: Some(at) });
+        *lag = Some(Lag { error, wait, planned: Some(at) });
         drop(lag);
         self.shared.follower.alarms.set(at, Due::Retry(self.slot));
     }

@@ -148,7 +148,7 @@ impl Wallet {
 
     /// Why the wallet refuses writes, if it does.
     pub(super) fn read_only(&self) -> Option<String> {
-        self.lag.lock().as_ref().filter(|lag| lag.read_only).map(|lag| lag.text.clone())
+        self.lag.lock().as_ref().filter(|lag| lag.is_read_only()).map(|lag| lag.error.to_string())
     }
 
     pub fn name(&self) -> &str {

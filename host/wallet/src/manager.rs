@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use super::attempts::AllAttempts;
 use super::error::{Result, WalletError};
+use super::follow::THREADS;
 use super::follow::thread::Follower;
 use super::guards::Guards;
 use super::live::Wallet;
@@ -315,7 +316,7 @@ fn store_places(wallets: &[Arc<Wallet>]) {
     let deadline = Instant::now() + STORING_PATIENCE;
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
-        for _ in 0..MAX_THREADS.min(wallets.len()) {
+        for _ in 0..THREADS.min(wallets.len()) {
             scope.spawn(|| {
                 while Instant::now() < deadline
                     && let Some(wallet) = wallets.get(next.fetch_add(1, Ordering::Relaxed))

@@ -16,7 +16,7 @@ use super::alarms::Alarms;
 use super::decoded::Blocks;
 use super::resends::Resends;
 use super::scrubs::Scrubs;
-use super::work_queue::WorkQueue;
+use super::work_queue::{THREADS, WorkQueue};
 use crate::Shared;
 use crate::error::Result;
 use crate::live::Wallet;
@@ -67,7 +67,10 @@ pub struct Follower {
 
 impl Follower {
     pub fn start(shared: &Arc<Shared>) -> Result<()> {
-        shared.follower.work_queue.start(shared)?;
+        for _ in 0..THREADS {
+            let work = shared.clone();
+            shared.follower.work_queue.start("wallet", move || work.follower.work_queue.run(&work))?;
+        }
         let due = shared.clone();
         shared.follower.alarms.start("wallet alarms", move || due.follower.run_alarms())?;
         let resend = shared.clone();

@@ -1,4 +1,4 @@
-//! A thread with a queue.
+//! Threads with a queue.
 
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::error::Result;
 struct State<W> {
     work: W,
     stopping: bool,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 #[derive(Default)]
@@ -20,14 +20,21 @@ pub struct Worker<W> {
     changed: Condvar,
 }
 
-impl<W> Worker<W> {
+impl<W: Default> Worker<W> {
+    /// Starts a thread. `run` takes work until there is none, and catches panics.
     pub fn start(&self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
-        self.state.lock().thread = Some(thread::Builder::new().name(name.to_owned()).spawn(run)?);
+        self.state.lock().threads.push(thread::Builder::new().name(name.to_owned()).spawn(run)?);
         Ok(())
     }
 
+    /// Changes the work. Once the threads must end, it stays empty: it may hold wallets, which hold the worker.
     pub fn give<R>(&self, change: impl FnOnce(&mut W) -> R) -> R {
-        let changed = change(&mut self.state.lock().work);
+        let mut state = self.state.lock();
+        let changed = change(&mut state.work);
+        if state.stopping {
+            state.work = W::default();
+        }
+        drop(state);
         self.changed.notify_one();
         changed
     }
@@ -50,12 +57,11 @@ impl<W> Worker<W> {
 
     pub fn stop(&self) {
         let mut state = self.state.lock();
-        state.stopping = true;
-        let thread = state.thread.take();
+        (state.stopping, state.work) = (true, W::default());
+        let threads = std::mem::take(&mut state.threads);
         drop(state);
         self.changed.notify_all();
-        if let Some(thread) = thread {
-            // The thread catches panics.
+        for thread in threads {
             let _ = thread.join();
         }
     }

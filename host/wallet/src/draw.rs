@@ -102,9 +102,8 @@ impl Write<'_> {
         let mut learned = NewKeys::default();
         let timestamp = self.t.imported_key(self.reads(), &hash)?.map_or(1, |row| row.timestamp);
         self.watch(&script, timestamp, &mut learned)?;
-        let mut touched = Vec::new();
-        self.settle(learned, &mut touched)?;
-        self.rederive(&touched)?;
+        self.settle(learned)?;
+        self.rederive()?;
         Ok(Some(script))
     }
 

@@ -53,7 +53,6 @@ impl Wallet {
         let stored = self.write(|write| {
             // Read within the write, since encryptwallet may just have replaced the key.
             let encryption_key = self.encryption_key()?;
-            let mut touched = Vec::new();
             let mut outcomes = Vec::with_capacity(requests.len());
             for request in requests {
                 if let Err(error) = request.check_lengths() {
@@ -61,16 +60,13 @@ impl Wallet {
                     continue;
                 }
                 outcomes.push(match request {
-                    Import::Descriptor { descriptor } => {
-                        write.import_descriptor(descriptor, &encryption_key, &mut touched)?
-                    }
-                    Import::Keys { parts } => write.import_keys(parts, &encryption_key, &mut touched)?,
+                    Import::Descriptor { descriptor } => write.import_descriptor(descriptor, &encryption_key)?,
+                    Import::Keys { parts } => write.import_keys(parts, &encryption_key)?,
                 });
             }
-            write.rederive(&touched)?;
-            let rescan = if reserved { write.put_rescan(requests, &outcomes)? } else { None };
-            if outcomes.iter().any(|outcome| matches!(outcome, ImportOutcome::Imported { .. })) {
-                done(write);
+            write.rederive()?;
+            if !outcomes.iter().any(|outcome| matches!(outcome, ImportOutcome::Imported { .. })) {
+                return Ok((outcomes, None));
             }
             Ok((outcomes, rescan))
         });
@@ -116,7 +112,6 @@ impl Write<'_> {
         &mut self,
         import: &DescriptorImport,
         encryption_key: &EncryptionKey,
-        touched: &mut Vec<ScriptBuf>,
     ) -> Result<ImportOutcome> {
         let network = self.wallet.shared.network;
         let parsed = match Descriptor::parse(import.text.expose(), network, Checksum::Optional) {
@@ -149,7 +144,7 @@ impl Write<'_> {
         let mut unknown_output_type = false;
         for path in paths {
             unknown_output_type |= import.active && path.parsed.output_type().is_none();
-            self.import_path(import, path, encryption_key, touched)?;
+            self.import_path(import, path, encryption_key)?;
         }
         self.note_import(import.timestamp)?;
         Ok(ImportOutcome::Imported { missing_private_keys, unknown_output_type })
@@ -189,7 +184,6 @@ impl Write<'_> {
         import: &DescriptorImport,
         path: PathImport,
         encryption_key: &EncryptionKey,
-        touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
         let PathImport { parsed, internal, known } = path;
         let ranged = parsed.is_ranged();
@@ -204,9 +198,9 @@ impl Write<'_> {
             ..DescriptorRow::new(&parsed, import.timestamp, internal)
         };
         let number = match known {
-            None => self.add_descriptor(row.clone(), &parsed, encryption_key, touched)?,
+            None => self.add_descriptor(row.clone(), &parsed, encryption_key)?,
             Some((number, former)) => {
-                self.replace_descriptor(number, former, &mut row, &parsed, encryption_key, touched)?;
+                self.replace_descriptor(number, former, &mut row, &parsed, encryption_key)?;
                 number
             }
         };
@@ -229,7 +223,6 @@ impl Write<'_> {
         row: &mut DescriptorRow,
         parsed: &Descriptor,
         encryption_key: &EncryptionKey,
-        touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
         if former.active {
             self.deactivate(number, &mut former)?;
@@ -248,8 +241,8 @@ impl Write<'_> {
             row.public = former.public;
         }
         self.put_descriptor(number, row)?;
-        self.add_scripts(number, parsed, row.derived_begin..former.derived_begin, touched)?;
-        self.add_scripts(number, parsed, former.range_end..row.range_end, touched)
+        self.add_scripts(number, parsed, row.derived_begin..former.derived_begin)?;
+        self.add_scripts(number, parsed, former.range_end..row.range_end)
     }
 
     /// Adds the address of a descriptor without a wildcard to the address book; for `combo` all its addresses.
@@ -265,12 +258,7 @@ impl Write<'_> {
     }
 
     /// Imports all parts of a request, or none if one is refused.
-    fn import_keys(
-        &mut self,
-        parts: &[KeysImport],
-        encryption_key: &EncryptionKey,
-        touched: &mut Vec<ScriptBuf>,
-    ) -> Result<ImportOutcome> {
+    fn import_keys(&mut self, parts: &[KeysImport], encryption_key: &EncryptionKey) -> Result<ImportOutcome> {
         let mut keys = Vec::with_capacity(parts.len());
         for part in parts {
             match self.check_keys(part)? {
@@ -279,7 +267,7 @@ impl Write<'_> {
             }
         }
         for (part, private) in parts.iter().zip(keys) {
-            self.store_keys(part, private, encryption_key, touched)?;
+            self.store_keys(part, private, encryption_key)?;
         }
         Ok(ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false })
     }
@@ -316,7 +304,6 @@ impl Write<'_> {
         import: &KeysImport,
         keys: Vec<PrivateEntry<'_>>,
         encryption_key: &EncryptionKey,
-        touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
         // Reversed, so that the first of several origins of a key counts. A ranged descriptor has one per index.
         let origins = import.origins.iter().rev().map(|origin| (origin.public_key.0.as_slice(), origin));
@@ -344,8 +331,8 @@ impl Write<'_> {
             self.check_chunk(number)?;
             self.import_public_key(import, key_row(public_key.0.clone(), false), &mut learned)?;
         }
-        self.settle(learned, touched)?;
-        self.watch_scripts(import, touched)?;
+        self.settle(learned)?;
+        self.watch_scripts(import)?;
         self.note_import(import.timestamp)
     }
 
@@ -366,7 +353,7 @@ impl Write<'_> {
     }
 
     /// Watches the scripts of an import, unless its keys make them ours, and adds all addresses to the address book.
-    fn watch_scripts(&mut self, import: &KeysImport, touched: &mut Vec<ScriptBuf>) -> Result<()> {
+    fn watch_scripts(&mut self, import: &KeysImport) -> Result<()> {
         let mut learned = NewKeys::default();
         for (number, script) in import.script_pubkeys.iter().enumerate() {
             self.check_chunk(number)?;
@@ -375,7 +362,7 @@ impl Write<'_> {
                 self.watch(script, import.timestamp, &mut learned)?;
             }
         }
-        self.settle(learned, touched)?;
+        self.settle(learned)?;
         if !import.internal {
             for script in &import.script_pubkeys {
                 self.put_label(script, &import.label, true)?;

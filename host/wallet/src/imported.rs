@@ -287,8 +287,8 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Updates the ownership in the rows of all affected scripts. Scripts whose ownership changed go to `touched`.
-    pub fn settle(&mut self, mut learned: NewKeys, touched: &mut Vec<ScriptBuf>) -> Result<()> {
+    /// Updates the ownership in the rows of all affected scripts. Notes the scripts whose ownership changed.
+    pub fn settle(&mut self, mut learned: NewKeys) -> Result<()> {
         let mut seen: BTreeSet<[u8; 20]> = BTreeSet::new();
         while let Some(hash) = learned.hashes.pop() {
             if !seen.insert(hash) {
@@ -304,12 +304,12 @@ impl Write<'_> {
         }
         for (number, script) in learned.scripts.into_iter().enumerate() {
             self.check_chunk(number)?;
-            self.settle_script(script, touched)?;
+            self.settle_script(script)?;
         }
         Ok(())
     }
 
-    fn settle_script(&mut self, script: ScriptBuf, touched: &mut Vec<ScriptBuf>) -> Result<()> {
+    fn settle_script(&mut self, script: ScriptBuf) -> Result<()> {
         let imported = ownership(&self.t, self.reads(), &script)?;
         let key = script_key(&script);
         let row: Option<ScriptRow> = get(self.t.scripts, self.reads(), &key)?;
@@ -318,7 +318,7 @@ impl Write<'_> {
             let row = row.unwrap_or_else(|| ScriptRow::new(script.clone()));
             self.store_row(self.t.scripts, &key, &ScriptRow { imported, ..row })?;
             self.wallet.follow_script(&key);
-            touched.push(script);
+            self.touched.push(script);
         }
         Ok(())
     }

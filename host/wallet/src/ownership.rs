@@ -112,9 +112,11 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Recomputes the rows of transactions that pay to these scripts, and of transactions that spend those outputs.
-    pub fn rederive(&mut self, scripts: &[ScriptBuf]) -> Result<()> {
+    /// Recomputes the rows of transactions that pay to scripts whose ownership changed, and of transactions that spend those
+    /// outputs.
+    pub fn rederive(&mut self) -> Result<()> {
         let mut paying = BTreeSet::new();
+        let scripts = std::mem::take(&mut self.touched);
         for key in scripts.iter().map(|script| outputs_key(script)).collect::<BTreeSet<_>>() {
             for entry in self.t.outputs.prefix_iter(self.reads(), &key)? {
                 let (key, _) = entry?;

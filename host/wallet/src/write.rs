@@ -39,6 +39,8 @@ pub struct Write<'w> {
     pub changed: BTreeSet<Txid>,
     /// Descriptors that derived further scripts, with the end of their range.
     pub grown: Vec<(u32, u32)>,
+    /// Scripts whose ownership changed, until [`Self::rederive`].
+    pub touched: Vec<ScriptBuf>,
     pub sums: Sums,
     pub labels: LabelChanges,
     pub log: LogNotes,
@@ -93,6 +95,7 @@ impl Wallet {
             synced,
             changed: BTreeSet::new(),
             grown: Vec::new(),
+            touched: Vec::new(),
             sums: Sums::default(),
             labels: Vec::new(),
             log: LogNotes::default(),

@@ -13,8 +13,8 @@ use zeroize::Zeroizing;
 
 use super::WalletView;
 use crate::encrypt::EncryptionKey;
-use crate::error::{Result, WalletError};
-use crate::imported::{self, Knowledge, scripts_of_key};
+use crate::error::Result;
+use crate::imported::{self, scripts_of_key};
 use crate::keypool::private_key_at;
 use crate::store::rows::{KeyRow, ScriptRow};
 use crate::store::tables::hash160;
@@ -26,7 +26,7 @@ impl WalletView {
         let mut infos = Vec::new();
         let mut covered: HashSet<ScriptBuf> = HashSet::new();
         for entry in self.t().imported_keys.iter(&self.txn)? {
-            let row: KeyRow = from_bytes(entry?.1).map_err(WalletError::Damaged)?;
+            let row: KeyRow = from_bytes(entry?.1)?;
             if row.private {
                 covered.extend(scripts_of_key(&row.public_key));
                 let text = Zeroizing::new(format!("combo({})", row.expression()));
@@ -34,7 +34,7 @@ impl WalletView {
             }
         }
         for entry in self.t().scripts.iter(&self.txn)? {
-            let row: ScriptRow = from_bytes(entry?.1).map_err(WalletError::Damaged)?;
+            let row: ScriptRow = from_bytes(entry?.1)?;
             if row.imported == Ownership::None || !row.owners.is_empty() || covered.contains(&row.script) {
                 continue;
             }

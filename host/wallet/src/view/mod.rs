@@ -170,13 +170,13 @@ impl WalletView {
         self.synced
     }
 
-    pub fn descriptor_texts(&self, numbers: &[u32]) -> ServiceResult<Vec<Option<String>>> {
+    pub fn descriptor_texts(&self, numbers: &[u32]) -> Result<Vec<Option<String>>> {
         let normalized = self.wallet.shared.rules().parents_normalized;
         let text = |number: &u32| match self.t().descriptor(&self.txn, *number)? {
             Some(row) if normalized => self.public_text(*number, &row).map(Some),
             row => Ok(row.map(|row| row.identity)),
         };
-        Ok(numbers.iter().map(text).collect::<Result<_>>()?)
+        numbers.iter().map(text).collect()
     }
 
     pub fn scripts(&self, scripts: Vec<ScriptBuf>) -> ServiceResult<Vec<Option<ScriptInfo>>> {

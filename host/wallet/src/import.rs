@@ -12,6 +12,7 @@ use outrigger_service::wallet::{DescriptorImport, Import, ImportOutcome, KeyOrig
 use outrigger_service::wire::{Blob, Secret};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
+use super::descriptors::SECP;
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::imported::{self, NewKeys, p2pk};
@@ -68,6 +69,8 @@ impl Wallet {
             if !outcomes.iter().any(|outcome| matches!(outcome, ImportOutcome::Imported { .. })) {
                 return Ok((outcomes, None));
             }
+            done(write);
+            let rescan = if reserved { Some(write.put_rescan(requests)?) } else { None };
             Ok((outcomes, rescan))
         });
         match stored {
@@ -88,19 +91,16 @@ impl Wallet {
 }
 
 impl Write<'_> {
-    /// Stores the start of the rescan after an import, if any request succeeded: if the process is killed before the
-    /// rescan begins, the next load runs it.
-    fn put_rescan(&mut self, requests: &[Import], outcomes: &[ImportOutcome]) -> Result<Option<RescanRow>> {
-        if !outcomes.iter().any(|outcome| matches!(outcome, ImportOutcome::Imported { .. })) {
-            return Ok(None);
-        }
+    /// Stores the start of the rescan after an import: if the process is killed before the rescan begins, the next load
+    /// runs it.
+    fn put_rescan(&mut self, requests: &[Import]) -> Result<RescanRow> {
         let timestamp = |request: &Import| match request {
             Import::Descriptor { descriptor } => descriptor.timestamp,
             Import::Keys { parts } => parts.iter().map(|part| part.timestamp).min().unwrap_or(u64::MAX),
         };
         let row = rescan::begin(requests.iter().map(timestamp).fold(u64::from(self.synced.time), u64::min));
         self.store_row(self.t.meta, b"rescan", &row)?;
-        Ok(Some(row))
+        Ok(row)
     }
 
     fn note_import(&mut self, timestamp: u64) -> Result<()> {

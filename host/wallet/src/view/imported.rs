@@ -39,11 +39,12 @@ impl WalletView {
                 continue;
             }
             let knowledge = imported::knowledge(self.t(), &self.txn, &row.script)?;
-            let text = if self.stands_for(&knowledge, &row.script) {
-                let keys = knowledge.solving.public_keys.iter().map(|key| &key[..]);
-                self.with_private_keys(Zeroizing::new(knowledge.descriptor.clone()), keys, encryption_key)?
-            } else {
-                Secret::new(infer(&row.script, self.wallet.shared.network))
+            let text = match knowledge.descriptor.filter(|text| self.stands_for(text, &row.script)) {
+                Some(text) => {
+                    let keys = knowledge.solving.public_keys.iter().map(|key| &key[..]);
+                    self.with_private_keys(Zeroizing::new(text), keys, encryption_key)?
+                }
+                None => Secret::new(infer(&row.script, self.wallet.shared.network)),
             };
             infos.push(info(text, knowledge.timestamp));
         }
@@ -51,8 +52,8 @@ impl WalletView {
     }
 
     /// Whether the descriptor built from solving data derives the script.
-    fn stands_for(&self, knowledge: &Knowledge, script: &Script) -> bool {
-        let parsed = Descriptor::parse(&knowledge.descriptor, self.wallet.shared.network, Checksum::Optional);
+    fn stands_for(&self, descriptor: &str, script: &Script) -> bool {
+        let parsed = Descriptor::parse(descriptor, self.wallet.shared.network, Checksum::Optional);
         let expansion = parsed.ok().and_then(|parsed| parsed.first()?.expand(0).ok());
         expansion.is_some_and(|expansion| expansion.scripts.iter().any(|one| one.script_pubkey == *script))
     }

@@ -23,6 +23,7 @@ use outrigger_service::chain::BlockRef;
 use outrigger_service::wallet::{DescriptorInfo, Ownership, ScriptInfo, Synced, WalletInfo};
 use outrigger_service::wire::Secret;
 use outrigger_service::{ErrorKind, Result as ServiceResult};
+use outrigger_standard::descriptor::with_checksum;
 
 use super::error::Result;
 use super::imported::knowledge;
@@ -209,19 +210,19 @@ impl WalletView {
         let (t, txn) = (self.t(), &*self.txn);
         let label = label(t, txn, script)?;
         let imported = knowledge(t, txn, script)?;
-        let nothing = imported.solving.scripts.is_empty() && !imported.complete;
+        let nothing = imported.solving.scripts.is_empty() && imported.descriptor.is_none();
         if row.is_none() && label.is_none() && (nothing || !imported.known) {
             return Ok(None);
         }
         let ownership = row.as_ref().map_or(Ownership::None, ScriptRow::ownership);
         let mut info = ScriptInfo {
             ownership,
-            solvable: imported.complete,
+            solvable: imported.descriptor.is_some(),
             change: ownership != Ownership::None && label.is_none(),
             label,
             internal: false,
             timestamp: imported.timestamp,
-            descriptor: imported.checked_descriptor(),
+            descriptor: imported.descriptor.map(with_checksum).unwrap_or_default(),
             parents: Vec::new(),
             solving: imported.solving,
             origins: imported.origins,

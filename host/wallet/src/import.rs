@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
+use bitcoin::PrivateKey;
 use bitcoin::secp256k1::PublicKey;
-use bitcoin::{PrivateKey, ScriptBuf};
 use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::wallet::{DescriptorImport, Import, ImportOutcome, KeyOrigin, KeysImport, Ownership};
 use outrigger_service::wire::{Blob, Secret};
@@ -290,7 +290,7 @@ impl Write<'_> {
         for (number, wif) in import.private_keys.iter().enumerate() {
             self.check_chunk(number)?;
             match PrivateKey::from_wif(wif.expose()) {
-                Ok(key) => keys.push((wif, key.public_key(self.wallet.secp).to_bytes())),
+                Ok(key) => keys.push((wif, key.public_key(&SECP).to_bytes())),
                 Err(_) => {
                     return Ok(Err(ImportOutcome::BadDescriptor { reason: "Invalid private key encoding".into() }));
                 }
@@ -321,7 +321,7 @@ impl Write<'_> {
             self.check_chunk(number)?;
             let place = private_key_at(&hash160(&public_key));
             if self.t.keys.get(self.reads(), &place)?.is_none() {
-                self.put(self.t.keys, &place, &encryption_key.wrap(&place, wif.expose())?)?;
+                self.put(self.t.keys, &place, &encryption_key.encrypt(&place, wif.expose().as_bytes())?)?;
                 self.adds_keys = true;
                 self.new_keys.extend(PublicKey::from_slice(&public_key));
             }

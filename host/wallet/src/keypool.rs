@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use bitcoin::NetworkKind;
 use bitcoin::bip32::Xpriv;
-use bitcoin::{NetworkKind, ScriptBuf};
 use outrigger_descriptor::{Descriptor, ExpandError};
 use outrigger_service::wire::Secret;
 use secp256k1::rand::{RngCore, thread_rng};
@@ -65,7 +65,7 @@ impl Write<'_> {
     pub fn store_private(&mut self, number: u32, parsed: &Descriptor, encryption_key: &EncryptionKey) -> Result<()> {
         if let Some(text) = parsed.to_private_string() {
             let key = private_key_of(number);
-            self.put(self.t.keys, &key, &encryption_key.wrap(&key, text.expose())?)?;
+            self.put(self.t.keys, &key, &encryption_key.encrypt(&key, text.expose().as_bytes())?)?;
             self.adds_keys = true;
             if !self.wallet.shared.guards.is_idle() {
                 self.new_keys.extend(parsed.fixed_keys().iter().map(|public_key| public_key.inner));

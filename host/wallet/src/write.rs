@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bitcoin::secp256k1::PublicKey;
-use bitcoin::{OutPoint, Txid};
+use bitcoin::{OutPoint, ScriptBuf, Txid};
 use outrigger_service::events::Event;
 use outrigger_service::wallet::Synced;
 use outrigger_service::wire::Wire;
@@ -197,7 +197,7 @@ impl<'w> Write<'w> {
             entries.push((place.to_vec(), from.unwrap(place, value)?));
         }
         for (place, text) in entries {
-            self.put(self.t.keys, &place, &to.wrap(&place, text.expose())?)?;
+            self.put(self.t.keys, &place, &to.encrypt(&place, text.expose().as_bytes())?)?;
         }
         Ok(())
     }

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use bitcoin::OutPoint;
-use bitcoin::secp256k1::{All, Secp256k1};
 use outrigger_service::ErrorKind;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{SpendSettings, WalletInfo};
@@ -21,7 +20,7 @@ use parking_lot::Mutex;
 
 use super::Shared;
 use super::attempts::UnlockAttempts;
-use super::descriptors::{DescriptorCache, SECP};
+use super::descriptors::DescriptorCache;
 use super::encrypt::EncryptionKey;
 use super::error::Result;
 use super::guards::Guarded;
@@ -63,7 +62,6 @@ pub struct Wallet {
     pub(super) store: Store,
     pub(super) shared: Arc<Shared>,
     pub(super) slot: WalletNumber,
-    pub(super) secp: &'static Secp256k1<All>,
     pub(super) descriptors: DescriptorCache,
     pub(super) lock: Mutex<Lock>,
     /// Coins that payments do not choose (lockunspent). Changed under the write lock.
@@ -114,7 +112,6 @@ impl Wallet {
             slot: shared.follower.new_slot(),
             descriptors: DescriptorCache::new(shared.network),
             shared,
-            secp: &SECP,
             lock: Mutex::new(lock),
             locked_coins: Mutex::new(locked_coins),
             turns: Turns::default(),

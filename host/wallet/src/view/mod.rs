@@ -31,7 +31,6 @@ use super::keypool::private_key_of;
 use super::labels::Labels;
 use super::live::Wallet;
 use super::live::outgoing::Unsent;
-use super::ownership::label;
 use super::scrub;
 use super::store::rows::{DescriptorRow, ScriptRow};
 use super::store::tables::{SCRUB, Table};
@@ -208,7 +207,7 @@ impl WalletView {
         texts: &HashMap<u32, String>,
     ) -> Result<Option<ScriptInfo>> {
         let (t, txn) = (self.t(), &*self.txn);
-        let label = label(t, txn, script)?;
+        let label = self.all_labels()?.get(script).map(str::to_owned);
         let imported = knowledge(t, txn, script)?;
         let nothing = imported.solving.scripts.is_empty() && imported.descriptor.is_none();
         if row.is_none() && label.is_none() && (nothing || !imported.known) {

@@ -205,7 +205,6 @@ impl Wallet {
         Ok(state.map(|state| Blob(state.to_vec())))
     }
 
-    /// Records that a policy has restored its state.
     pub fn policy_restored(&self, policy: &str) -> ServiceResult<()> {
         // Works in a read-only wallet, too, as backups do.
         let key = state_key(policy);

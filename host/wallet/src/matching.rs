@@ -218,7 +218,6 @@ impl Write<'_> {
         self.put(table, &key, &row.order_position.to_be_bytes())
     }
 
-    /// The history's table and key for a transaction.
     pub fn history_place(&self, row: &WalletTransaction) -> (Table, Vec<u8>) {
         let order_position = row.order_position.to_be_bytes();
         match row.state {

@@ -23,7 +23,6 @@ impl Scrubs {
         })
     }
 
-    /// Forgets the wallet's retry.
     pub fn forget(&self, slot: WalletNumber) {
         self.give(|due| due.remove(&slot));
     }

@@ -288,7 +288,6 @@ impl Write<'_> {
         })
     }
 
-    /// Abandons `txid` and its descendants.
     pub fn mark_abandoned(&mut self, txid: Txid) -> Result<()> {
         self.move_with_descendants(txid, TxState::Abandoned, |state| *state == TxState::Inactive)
     }

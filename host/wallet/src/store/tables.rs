@@ -285,7 +285,6 @@ impl Tables {
         get(self.descriptors, txn, &number.to_be_bytes())
     }
 
-    /// All descriptors, with their numbers.
     pub fn all_descriptors(&self, txn: &RoTxn<'_>) -> Result<Vec<(u32, DescriptorRow)>> {
         let mut rows = Vec::new();
         for entry in self.descriptors.iter(txn)? {

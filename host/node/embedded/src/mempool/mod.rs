@@ -84,7 +84,7 @@ pub struct Pool {
     /// The number of entries added and removed, for any reason.
     moves: u64,
     min_feerate: RollingMinFeerate,
-    /// Changes that the observers were not told of yet.
+    /// Events that the observers have not received yet.
     pub(super) events: Vec<NodeEvent>,
 }
 

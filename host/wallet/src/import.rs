@@ -18,6 +18,7 @@ use super::error::{Result, WalletError};
 use super::imported::{self, NewKeys, p2pk};
 use super::keypool::{END, private_key_at};
 use super::live::Wallet;
+use super::live::rescan_slot::Stage;
 use super::ownership::address_script;
 use super::rescan;
 use super::store::rows::{DescriptorRow, KeyRow, RescanRow, ScriptRow};
@@ -50,7 +51,7 @@ impl Wallet {
 
     /// Imports all requests in one write. If any succeeds, `done` adds to the write.
     fn import_with(&self, requests: &[Import], done: impl FnOnce(&mut Write<'_>)) -> ServiceResult<Vec<ImportOutcome>> {
-        let reserved = self.rescan.is_reserved();
+        let reserved = matches!(self.rescan.state.lock().stage, Stage::Reserved { .. });
         let stored = self.write(|write| {
             // Read within the write, since encryptwallet may just have replaced the key.
             let encryption_key = self.encryption_key()?;

@@ -1,7 +1,7 @@
 //! Threads with a queue.
 
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
@@ -39,16 +39,16 @@ impl<W: Default> Worker<W> {
         changed
     }
 
-    /// Waits until `take` succeeds. Without work, `take` fails with the time after which to try again, or with `None` to
-    /// wait for more work. Returns `None` once the thread must end.
-    pub fn take<R>(&self, mut take: impl FnMut(&mut W) -> std::result::Result<R, Option<Duration>>) -> Option<R> {
+    /// Waits until `take` succeeds. Without work, `take` fails with the time at which to try again, or with `None` to wait
+    /// for more work. Returns `None` once the thread must end.
+    pub fn take<R>(&self, mut take: impl FnMut(&mut W) -> std::result::Result<R, Option<Instant>>) -> Option<R> {
         let mut state = self.state.lock();
         while !state.stopping {
             match take(&mut state.work) {
                 Ok(taken) => return Some(taken),
                 Err(None) => self.changed.wait(&mut state),
                 Err(Some(time)) => {
-                    self.changed.wait_for(&mut state, time);
+                    self.changed.wait_until(&mut state, time);
                 }
             }
         }

@@ -311,7 +311,7 @@ fn version_with_formats_lists_the_layout_of_each_file() {
     assert!(formats.starts_with(&first), "{formats}");
     let wallet = format!("\nwallet {}  ", outrigger_wallet_engine::LAYOUT);
     for line in
-        [&wallet, "\nstore 1  ", "\nchain 2  ", "\nheaders 1  ", "\nfilters 1  ", "\nexport 1  ", "\nplugins 1."]
+        [&wallet, "\nstore 1  ", "\nchain 2  ", "\nheaders 2  ", "\nfilters 1  ", "\nexport 1  ", "\nplugins 1."]
     {
         assert!(formats.contains(line), "{line}\n{formats}");
     }

@@ -46,7 +46,6 @@ pub struct Descriptor {
     pub timestamp: u64,
     /// The first index and the end (exclusive); `None` without a wildcard.
     pub range: Option<(u32, u32)>,
-    /// The index of the next address.
     pub next_index: u32,
     /// The side on which the descriptor provides new addresses; `None` if it provides none.
     pub active: Option<Active>,
@@ -69,7 +68,6 @@ pub struct Coin {
     pub is_used: bool,
 }
 
-/// The comments of a transaction.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Comment {
     pub txid: Txid,

@@ -108,7 +108,6 @@ pub struct Abilities {
     pub release: Option<u32>,
     /// Whether it finds every confirmed transaction.
     pub transactions: bool,
-    /// Whether it has filters of all blocks.
     pub block_filters: bool,
     /// Whether it has the outputs that each block spends.
     pub spent_outputs: bool,

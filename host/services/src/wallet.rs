@@ -148,7 +148,7 @@ impl WalletRead for WalletService {
     }
 
     fn raw_transactions(&self, scope: Scope, txids: Vec<Txid>) -> Result<Vec<Option<Blob>>> {
-        self.read(scope, |view| view.raw_transactions(&txids))
+        self.read(scope, |view| Ok(view.raw_transactions(&txids)?))
     }
 
     fn alternate_wtxids(&self, scope: Scope, txids: Vec<Txid>) -> Result<Vec<Vec<Wtxid>>> {
@@ -164,7 +164,7 @@ impl WalletRead for WalletService {
     }
 
     fn descriptor_texts(&self, scope: Scope, numbers: Vec<u32>) -> Result<Vec<Option<String>>> {
-        self.read(scope, |view| view.descriptor_texts(&numbers))
+        self.read(scope, |view| Ok(view.descriptor_texts(&numbers)?))
     }
 
     fn coins(&self, scope: Scope, in_mempool: bool, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {
@@ -192,7 +192,7 @@ impl WalletRead for WalletService {
     }
 
     fn spenders(&self, scope: Scope, outpoints: Vec<OutPoint>) -> Result<Vec<Vec<Txid>>> {
-        self.read(scope, |view| view.spenders(&outpoints))
+        self.read(scope, |view| Ok(view.spenders(&outpoints)?))
     }
 
     fn locked_coins(&self, scope: Scope) -> Result<Vec<OutPoint>> {
@@ -204,7 +204,7 @@ impl WalletRead for WalletService {
     }
 
     fn spent_from(&self, scope: Scope, scripts: Vec<ScriptBuf>) -> Result<Vec<bool>> {
-        self.read(scope, |view| view.spent_from(&scripts))
+        self.read(scope, |view| Ok(view.spent_from(&scripts)?))
     }
 
     fn replaceable(&self, scope: Scope, txids: Vec<Txid>) -> Result<Vec<Replaceable>> {

@@ -1,6 +1,6 @@
 //! Backups: copying a live wallet to one file, and restoring a wallet from one.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
@@ -8,20 +8,18 @@ use std::path::Path;
 use outrigger_service::wire::Blob;
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
-use super::contents::WalletContents;
+use super::contents::{WalletContents, check_file};
 use super::error::{Result, WalletError};
 use super::guarding::state_key;
 use super::live::Wallet;
-use super::store::{DATA_FILE, LAYOUT_KEY, Store};
-use outrigger_base::client_files::{ClientFileError, Folders, UNFINISHED};
+use super::store::tables::NAMES;
+use super::store::{DATA_FILE, Store};
+use outrigger_base::client_files::{ClientFileError, Folders};
 use outrigger_disk::StoreError;
 use outrigger_disk::pages::{DataFile, Fault};
 
 /// bitcoind's message for every failed backup. The system's reason, or the configuration's, is appended, if any.
 const FAILED: &str = "Error: Wallet backup failed!";
-
-/// Tables that wallets of all versions have.
-const TABLES: [&str; 4] = ["imported_pool", "unconfirmed", "order_positions", "identities"];
 
 impl Wallet {
     /// backupwallet: writes a copy of the wallet to `file`, within the rules for clients' files. The copy replaces
@@ -46,7 +44,8 @@ impl Wallet {
             std::thread::scope(|scope| {
                 // The copy goes to the disk while it is checked. The sync of the finished file then finds little to write.
                 let _ = std::thread::Builder::new().spawn_scoped(scope, || to.sync_data());
-                check_copy(to, &self.store.data_file())
+                // LMDB copies pages unchecked.
+                check_file(to, &self.store.data_file())
             })
         };
         let written: Result<()> = self.shared.client_files.replace(file, folders, is_backup, copy);
@@ -75,18 +74,17 @@ impl Wallet {
     /// Copies the wallet to an empty file, with the states of its policies.
     fn copy_with(&self, states: &[(String, Blob)], to: &mut File) -> Result<()> {
         if states.is_empty() {
-            return self.store.copy_to(to);
+            return Ok(self.store.env.copy_to(to)?);
         }
         self.in_making(|folder| {
-            let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(DATA_FILE));
-            self.store.copy_to(&mut made?)?;
+            self.store.env.copy_to(&mut new_data_file(folder)?)?;
             let copy = Store::open(folder, &self.shared.settings)?;
             let mut txn = copy.write()?;
             for (policy, state) in states {
                 copy.tables.meta.put(&mut txn, &state_key(policy), state)?;
             }
             txn.commit()?;
-            copy.copy_to(to)
+            Ok(copy.env.copy_to(to)?)
         })
     }
 
@@ -136,10 +134,10 @@ pub fn is_database(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Whether a file is a wallet's backup: an LMDB file with tables that only wallets have.
+/// Whether a file is a wallet's backup: an LMDB file with a wallet's tables.
 fn is_backup(file: &File) -> io::Result<bool> {
     let has_tables = |data: DataFile| {
-        let mut has = TABLES.iter().map(|name| data.has_table(name));
+        let mut has = NAMES.iter().map(|name| data.has_table(name));
         has.try_fold(true, |all, has| Ok(all && has?))
     };
     match DataFile::of(file.try_clone()?).and_then(has_tables) {
@@ -150,22 +148,18 @@ fn is_backup(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Checks each page and row of a copy: LMDB copies pages unchecked.
-fn check_copy(copy: &File, of: &Path) -> Result<()> {
-    let check = |copy: &File| outrigger_disk::examine(&DataFile::of(copy.try_clone()?)?, LAYOUT_KEY).map(drop);
-    check(copy).map_err(|fault| StoreError::BadFile { file: of.to_owned(), fault }.into())
-}
-
-/// Copies the used pages of a backup to a wallet's data file. The folder exists and holds no wallet. A killed process
-/// leaves only an unfinished file, which the next start removes.
+/// Copies the used pages of a backup to a wallet's data file. The folder exists and holds no wallet.
 pub fn unpack(backup: File, folder: &Path) -> Result<()> {
     let bad = |fault| StoreError::BadFile { file: folder.join(DATA_FILE), fault };
     let used = DataFile::of(backup.try_clone()?).map_err(bad)?.used();
-    let unfinished = folder.join(format!("{DATA_FILE}{UNFINISHED}"));
-    // Readable only by its owner, since it may contain keys.
-    let mut to = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
-    io::copy(&mut backup.take(used), &mut to)?;
-    to.sync_all()?;
-    fs::rename(&unfinished, folder.join(DATA_FILE))?;
-    File::open(folder)?.sync_all().map_err(WalletError::from)
+    outrigger_disk::make_by(folder, |making| {
+        let mut to = new_data_file(making)?;
+        io::copy(&mut backup.take(used), &mut to)?;
+        Ok(to.sync_all()?)
+    })
+}
+
+/// Readable only by its owner, since it may contain keys.
+fn new_data_file(folder: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(folder.join(DATA_FILE))
 }

@@ -14,17 +14,14 @@ impl Wallet {
     /// The wallet of a store. Fails with [`WalletError::OtherChain`] unless it belongs to the node's chain.
     pub(super) fn of_chain(name: String, store: Store, shared: Arc<Shared>) -> Result<Self> {
         let expected = shared.node.chain();
-        let found = stored_chain(&store)?;
+        let txn = store.read()?;
+        let row = store.tables.meta.get(&txn, CHAIN)?.ok_or(WalletError::damaged(0))?;
+        let found = ChainIdentity::from_bytes(row).ok_or(WalletError::damaged(row.len()))?;
+        drop(txn);
         let other_signet = found.signet_challenge.is_some() && found != expected;
         if found.genesis != expected.genesis || other_signet {
             return Err(WalletError::OtherChain { found, expected });
         }
         Self::new(name, store, shared)
     }
-}
-
-fn stored_chain(store: &Store) -> Result<ChainIdentity> {
-    let txn = store.read()?;
-    let row = store.tables.meta.get(&txn, CHAIN)?.ok_or(WalletError::damaged(0))?;
-    ChainIdentity::from_bytes(row).ok_or(WalletError::damaged(row.len()))
 }

@@ -9,12 +9,12 @@ use outrigger_disk::pages::DataFile;
 use outrigger_disk::{Checksum, META, StoreError};
 use outrigger_node::ChainIdentity;
 use outrigger_service::wallet::Synced;
-use outrigger_service::wire::{Wire, from_bytes};
+use outrigger_service::wire::from_bytes;
 use serde::Serialize;
 
 use super::error::{Result, WalletError};
 use super::store::rows::{DescriptorRow, MetaRow};
-use super::store::tables::{CHAIN, CHANGES, ENCRYPTION, LATER, NAMES};
+use super::store::tables::{CHAIN, CHANGES, ENCRYPTION, NAMES};
 use super::store::{LAYOUT, LAYOUT_KEY, Reading, Store};
 
 /// The table of all transactions, confirmed or not.
@@ -78,7 +78,7 @@ impl WalletContents {
         let bad = |fault| StoreError::BadFile { file: path.to_owned(), fault };
         let data = DataFile::of(file.try_clone()?).map_err(bad)?;
         let rows = data.rows().map_err(bad)?;
-        if !NAMES.iter().all(|name| rows.contains_key(*name) || LATER.contains(name)) {
+        if !NAMES.iter().all(|name| rows.contains_key(*name)) {
             return Err(WalletError::NotAWallet);
         }
         let (sums, mut encoded) = (Checksum::of(DESCRIPTORS), Vec::new());
@@ -104,8 +104,8 @@ impl WalletContents {
         rows: BTreeMap<String, u64>,
     ) -> Result<Self> {
         let needed = |key: &[u8]| meta(key)?.ok_or(WalletError::NotAWallet);
-        let row: MetaRow = decoded(&needed(LAYOUT_KEY)?)?;
-        let synced: Synced = decoded(&needed(b"synced")?)?;
+        let row: MetaRow = from_bytes(&needed(LAYOUT_KEY)?)?;
+        let synced: Synced = from_bytes(&needed(b"synced")?)?;
         let chain = ChainIdentity::from_bytes(&needed(CHAIN)?).ok_or(WalletError::NotAWallet)?;
         Ok(Self {
             chain: chain.to_string(),
@@ -115,7 +115,7 @@ impl WalletContents {
             private_keys: row.private_keys_enabled,
             encrypted: meta(ENCRYPTION)?.is_some(),
             avoid_reuse: row.avoid_reuse,
-            changes: meta(CHANGES)?.map_or(Ok(0), |changes| decoded(&changes))?,
+            changes: meta(CHANGES)?.map_or(Ok(0), |changes| from_bytes(&changes))?,
             descriptors,
             rows,
         })
@@ -132,12 +132,8 @@ pub fn check_file(file: &File, path: &Path) -> Result<()> {
     Ok(outrigger_disk::check_file(&data, path, LAYOUT_KEY, &LAYOUT.to_le_bytes())?)
 }
 
-fn decoded<T: Wire>(bytes: &[u8]) -> Result<T> {
-    from_bytes(bytes).map_err(WalletError::Damaged)
-}
-
 fn decode(row: &[u8]) -> Result<DescriptorContents> {
-    let row: DescriptorRow = decoded(row)?;
+    let row: DescriptorRow = from_bytes(row)?;
     Ok(DescriptorContents {
         text: row.public,
         timestamp: row.timestamp,

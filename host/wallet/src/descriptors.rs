@@ -1,6 +1,7 @@
 //! Parsed descriptors, and the scripts that they derive.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
@@ -100,14 +101,14 @@ impl DescriptorCache {
     }
 }
 
-pub fn bad_descriptor(number: u32, error: &ExpandError) -> WalletError {
+pub fn bad_descriptor(number: u32, error: &dyn Display) -> WalletError {
     WalletError::BadDescriptor { number, reason: error.to_string() }
 }
 
 pub fn parse_stored(number: u32, text: &str, network: Network) -> Result<Descriptor> {
-    let bad = |reason: String| WalletError::BadDescriptor { number, reason };
-    let parsed = Descriptor::parse(text, network, Checksum::Optional).map_err(|error| bad(error.to_string()))?;
-    parsed.into_iter().next().ok_or_else(|| bad("it is empty".into()))
+    let parsed = Descriptor::parse(text, network, Checksum::Optional);
+    let first = parsed.map_err(|error| bad_descriptor(number, &error))?.into_iter().next();
+    first.ok_or_else(|| bad_descriptor(number, &"it is empty"))
 }
 
 pub type Derived = Vec<(u32, Vec<ScriptBuf>)>;

@@ -19,15 +19,6 @@ use super::write::Write;
 /// The most scripts that one call derives ahead, per descriptor.
 const MAX_REFILL: u32 = 1_000_000;
 
-fn type_name(kind: AddressType) -> &'static str {
-    match kind {
-        AddressType::Legacy => "legacy",
-        AddressType::P2shSegwit => "p2sh-segwit",
-        AddressType::Bech32 => "bech32",
-        AddressType::Bech32m => "bech32m",
-    }
-}
-
 impl Write<'_> {
     /// Handles payments to these scripts. If a payment is at or beyond a descriptor's next index, that index moves past it.
     /// If the descriptor is active and for receiving, the skipped addresses enter the address book. Each payment refills
@@ -102,9 +93,8 @@ impl Write<'_> {
         let mut learned = NewKeys::default();
         let timestamp = self.t.imported_key(self.reads(), &hash)?.map_or(1, |row| row.timestamp);
         self.watch(&script, timestamp, &mut learned)?;
-        let mut touched = Vec::new();
-        self.settle(learned, &mut touched)?;
-        self.rederive(&touched)?;
+        self.settle(learned)?;
+        self.rederive()?;
         Ok(Some(script))
     }
 
@@ -122,7 +112,7 @@ impl Write<'_> {
                 let detail = "Error: This wallet has no available keys";
                 return Err(ServiceError::new(ErrorKind::Refused, detail).into());
             }
-            let detail = format!("Error: No {} addresses available.", type_name(kind));
+            let detail = format!("Error: No {} addresses available.", kind.name());
             return Err(ServiceError::new(ErrorKind::KeypoolRanOut, detail).into());
         };
         let mut row = self.t.descriptor(self.reads(), number)?.ok_or(WalletError::damaged(0))?;

@@ -92,11 +92,6 @@ impl EncryptionKey {
         Some(Zeroizing::new(opened))
     }
 
-    /// The value of a private entry at the table key `label`.
-    pub fn wrap(&self, label: &[u8], text: &str) -> Result<Vec<u8>> {
-        self.encrypt(label, text.as_bytes())
-    }
-
     /// The text of a private entry at the table key `label`.
     pub fn unwrap(&self, label: &[u8], value: &[u8]) -> Result<Secret> {
         let bytes = self.decrypt(label, value).ok_or_else(|| WalletError::damaged(value.len()))?;
@@ -143,7 +138,7 @@ mod tests {
     #[test]
     fn an_encrypted_entry_opens_only_at_its_place_and_with_its_key() {
         let key = EncryptionKey::random();
-        let value = key.wrap(b"d1", "private text").unwrap();
+        let value = key.encrypt(b"d1", b"private text").unwrap();
         assert!(!value.windows(7).any(|window| window == b"private"));
         assert_eq!(key.unwrap(b"d1", &value).unwrap().expose(), "private text");
         assert!(key.unwrap(b"d2", &value).is_err());

@@ -17,7 +17,7 @@ pub enum WalletError {
     Store(#[from] StoreError),
     /// A row does not decode.
     #[error("the wallet's storage is damaged: {0}")]
-    Damaged(WireError),
+    Damaged(#[from] WireError),
     #[error("{0}")]
     File(#[from] std::io::Error),
     #[error("{list}, {}, cannot be read: {reason}", .path.display())]

@@ -57,7 +57,7 @@ impl Wallet {
         self.in_making(|folder| {
             let store = Store::create(folder, self.store.env.folder(), &self.shared.settings)?;
             self.copy_rows(&store)?;
-            store.copy_to(to)
+            Ok(store.env.copy_to(to)?)
         })
     }
 
@@ -146,12 +146,12 @@ impl Export<'_> {
     fn imported(&mut self) -> Result<()> {
         let (from, to, txn) = (*self.from, self.to, self.txn);
         self.copy(from.imported_keys, to.imported_keys, |_, value| {
-            let row: KeyRow = from_bytes(value).map_err(WalletError::Damaged)?;
+            let row: KeyRow = from_bytes(value)?;
             Ok(to_bytes(&KeyRow { private: false, ..row }))
         })?;
         for row in from.scripts.iter(txn)? {
             let (key, value) = row?;
-            let mut row: ScriptRow = from_bytes(value).map_err(WalletError::Damaged)?;
+            let mut row: ScriptRow = from_bytes(value)?;
             if row.imported == Ownership::Spendable {
                 row.imported = Ownership::WatchOnly;
                 if to.imported_watch.get(&self.out, key)?.is_none() {
@@ -161,7 +161,7 @@ impl Export<'_> {
             to.scripts.put(&mut self.out, key, &to_bytes(&row))?;
         }
         self.copy(from.coins, to.coins, |_, value| {
-            let mut row: CoinRow = from_bytes(value).map_err(WalletError::Damaged)?;
+            let mut row: CoinRow = from_bytes(value)?;
             let owned = from.script(txn, &row.script)?.is_some_and(|script| !script.owners.is_empty());
             if row.ownership == Ownership::Spendable && !owned {
                 row.ownership = Ownership::WatchOnly;
@@ -169,7 +169,7 @@ impl Export<'_> {
             Ok(to_bytes(&row))
         })?;
         self.copy(from.transactions, to.transactions, |_, value| {
-            let mut row: WalletTransaction = from_bytes(value).map_err(WalletError::Damaged)?;
+            let mut row: WalletTransaction = from_bytes(value)?;
             for input in &row.inputs {
                 let Some(parent) = from.transaction(txn, &input.txid)? else { continue };
                 let spent = usize::try_from(input.vout).ok().and_then(|vout| parent.outputs.get(vout));

@@ -13,7 +13,6 @@ use serde::de::DeserializeOwned;
 use super::absolute::{self, ABSOLUTE, NAME_FILE};
 use super::error::{Result, WalletError};
 use super::store::{DATA_FILE, LOCK_FILE};
-use outrigger_base::client_files::UNFINISHED;
 use outrigger_base::replace::{FRESH, replace_file};
 use outrigger_disk::MAKING;
 
@@ -102,7 +101,7 @@ pub fn make_folder(dir: &Path, name: &str) -> Result<PathBuf> {
 fn is_own(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_lowercase();
     let list = name.strip_suffix(FRESH).unwrap_or(&name);
-    OWN_FILES.contains(&name.as_str()) || LISTS.contains(&list) || name.ends_with(UNFINISHED)
+    OWN_FILES.contains(&name.as_str()) || LISTS.contains(&list)
 }
 
 /// Removes the unfinished files that a killed process left below `dir`.
@@ -118,21 +117,16 @@ pub fn remove_unfinished(dir: &Path) -> Result<()> {
 
 /// Logs failures and continues: `folder` may not be a wallet's.
 fn remove_unfinished_in(folder: &Path, depth: usize) {
-    let failed = |path: &Path, error: io::Error| {
-        tracing::warn!(path = %path.display(), %error, "cannot search for unfinished files here, or remove them");
-    };
     let entries = match outrigger_disk::finish(folder).and_then(|()| fs::read_dir(folder)) {
         Ok(entries) => entries,
-        Err(error) => return failed(folder, error),
+        Err(error) => {
+            let path = folder.display();
+            return tracing::warn!(%path, %error, "cannot search for unfinished files here, or remove them");
+        }
     };
     for entry in entries.flatten() {
-        let (path, name) = (entry.path(), entry.file_name());
-        match entry.file_type() {
-            Ok(kind) if kind.is_file() && name.as_encoded_bytes().ends_with(UNFINISHED.as_bytes()) => {
-                fs::remove_file(&path).unwrap_or_else(|error| failed(&path, error));
-            }
-            Ok(kind) if kind.is_dir() && depth < MAX_DEPTH => remove_unfinished_in(&path, depth + 1),
-            _ => {}
+        if depth < MAX_DEPTH && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_unfinished_in(&entry.path(), depth + 1);
         }
     }
 }
@@ -202,7 +196,7 @@ pub fn may_have_former_key(folder: &Path) -> bool {
 /// Removes a wallet's files, and its folder if nothing else is in it.
 pub fn discard(folder: &Path) {
     let _ = outrigger_disk::finish(folder);
-    for file in [DATA_FILE, LOCK_FILE, FORMER_KEY_FILE, NAME_FILE, &format!("{DATA_FILE}{UNFINISHED}")] {
+    for file in [DATA_FILE, LOCK_FILE, FORMER_KEY_FILE, NAME_FILE] {
         let _ = fs::remove_file(folder.join(file));
     }
     let _ = fs::remove_dir(folder);
@@ -263,7 +257,7 @@ mod tests {
         assert_eq!(folder(dir, "a/b c").unwrap(), Path::new("/wallets/a/b c"));
         assert_eq!(folder(dir, "").unwrap(), Path::new("/wallets"));
         assert!(folder(dir, "unfinished business").is_ok());
-        let own = ["load.json.new", "LOAD.JSON", "a/unfinished.json", "data.mdb.unfinished", "x.unfinished/y"];
+        let own = ["load.json.new", "LOAD.JSON", "a/unfinished.json", "data.mdb.making/y"];
         let paths = ["..", "a/../..", "a\0b", "a//b", "a/", "./a", ".", "data.mdb", "load.json", "a/lock.mdb"];
         for name in paths.into_iter().chain(own) {
             assert!(folder(dir, name).is_err(), "{name:?}");
@@ -313,8 +307,8 @@ mod tests {
     #[test]
     fn wallet_files_that_a_kill_left_unfinished_are_removed() {
         let dir = tempfile::tempdir().unwrap();
-        fs::create_dir_all(dir.path().join("a/b")).unwrap();
-        for file in ["load.json.new", "x.unfinished", "a/b/data.mdb.unfinished", "a/b/data.mdb"] {
+        fs::create_dir_all(dir.path().join("a/b/data.mdb.making")).unwrap();
+        for file in ["load.json.new", "a/b/data.mdb.making/data.mdb", "a/b/data.mdb"] {
             fs::write(dir.path().join(file), "half").unwrap();
         }
         remove_unfinished(dir.path()).unwrap();

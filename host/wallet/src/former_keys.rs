@@ -30,9 +30,12 @@ impl WalletManager {
     }
 
     fn scrub_unloaded_wallet(&self, name: &str) -> ServiceResult<()> {
-        // If another operation has reserved the name, it removes them.
-        let Some(_reserved) = self.reserve_for_search(name) else { return Ok(()) };
-        if self.follower.named(name).is_some() || self.shared.stopping.load(Ordering::Relaxed) {
+        let _searching = self.searching.lock();
+        // An operation that has reserved the name, and a load, remove them too.
+        if self.reserved_names.lock().contains(name)
+            || self.follower.named(name).is_some()
+            || self.shared.stopping.load(Ordering::Relaxed)
+        {
             return Ok(());
         }
         let folder = files::folder(&self.dir, name)?;

@@ -15,7 +15,7 @@ use outrigger_service::Result as ServiceResult;
 use outrigger_service::wire::{Blob, from_bytes};
 
 use super::descriptors::{SECP, parse_stored};
-use super::error::{Result, WalletError};
+use super::error::Result;
 use super::guards::{Guarded, KeyId, Policies};
 use super::imported::scripts_of_key;
 use super::live::Wallet;
@@ -114,7 +114,7 @@ impl Wallet {
             }
         }
         for entry in t.imported_keys.iter(txn)? {
-            let row: KeyRow = from_bytes(entry?.1).map_err(WalletError::Damaged)?;
+            let row: KeyRow = from_bytes(entry?.1)?;
             keys.extend(single(&row.public_key).filter(|_| row.private));
         }
         wipe_stack();
@@ -206,7 +206,6 @@ impl Wallet {
         Ok(state.map(|state| Blob(state.to_vec())))
     }
 
-    /// Records that a policy has restored its state.
     pub fn policy_restored(&self, policy: &str) -> ServiceResult<()> {
         // Works in a read-only wallet, too, as backups do.
         let key = state_key(policy);

@@ -24,7 +24,6 @@ pub type KeyId = String;
 pub struct Guards {
     dir: PathBuf,
     rules: Vec<PolicyRule>,
-    /// The policies of each key.
     keys: Mutex<BTreeMap<KeyId, BTreeSet<String>>>,
     /// Counts the changes of `keys`.
     pub version: AtomicU64,

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use bitcoin::Network;
-use outrigger_descriptor::{Checksum, Descriptor, Expansion};
+use outrigger_descriptor::{Descriptor, Expansion};
 use outrigger_memory::parallel::map;
 use outrigger_memory::wipe_stack;
 
@@ -63,11 +63,8 @@ fn read_derived(number: u32, texts: &[u8], network: Network) -> Result<Expansion
     let texts = std::str::from_utf8(texts).map_err(|_| WalletError::damaged(texts.len()))?;
     let mut scripts = Vec::new();
     for text in texts.lines() {
-        let parsed = Descriptor::parse(text, network, Checksum::Required)
-            .map_err(|error| WalletError::BadDescriptor { number, reason: error.to_string() })?;
-        for descriptor in parsed {
-            scripts.extend(descriptor.expand(0).map_err(|error| bad_descriptor(number, &error))?.scripts);
-        }
+        let expanded = parse_stored(number, text, network)?.expand(0);
+        scripts.extend(expanded.map_err(|error| bad_descriptor(number, &error))?.scripts);
     }
     Ok(Expansion { scripts })
 }

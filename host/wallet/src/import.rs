@@ -5,18 +5,20 @@
 
 use std::collections::HashMap;
 
+use bitcoin::PrivateKey;
 use bitcoin::secp256k1::PublicKey;
-use bitcoin::{PrivateKey, ScriptBuf};
 use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::wallet::{DescriptorImport, Import, ImportOutcome, KeyOrigin, KeysImport, Ownership};
 use outrigger_service::wire::{Blob, Secret};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
+use super::descriptors::SECP;
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::imported::{self, NewKeys, p2pk};
 use super::keypool::{END, private_key_at};
 use super::live::Wallet;
+use super::live::rescan_slot::Stage;
 use super::ownership::address_script;
 use super::rescan;
 use super::store::rows::{DescriptorRow, KeyRow, RescanRow, ScriptRow};
@@ -49,11 +51,10 @@ impl Wallet {
 
     /// Imports all requests in one write. If any succeeds, `done` adds to the write.
     fn import_with(&self, requests: &[Import], done: impl FnOnce(&mut Write<'_>)) -> ServiceResult<Vec<ImportOutcome>> {
-        let reserved = self.rescan.is_reserved();
+        let reserved = matches!(self.rescan.state.lock().stage, Stage::Reserved { .. });
         let stored = self.write(|write| {
             // Read within the write, since encryptwallet may just have replaced the key.
             let encryption_key = self.encryption_key()?;
-            let mut touched = Vec::new();
             let mut outcomes = Vec::with_capacity(requests.len());
             for request in requests {
                 if let Err(error) = request.check_lengths() {
@@ -61,17 +62,16 @@ impl Wallet {
                     continue;
                 }
                 outcomes.push(match request {
-                    Import::Descriptor { descriptor } => {
-                        write.import_descriptor(descriptor, &encryption_key, &mut touched)?
-                    }
-                    Import::Keys { parts } => write.import_keys(parts, &encryption_key, &mut touched)?,
+                    Import::Descriptor { descriptor } => write.import_descriptor(descriptor, &encryption_key)?,
+                    Import::Keys { parts } => write.import_keys(parts, &encryption_key)?,
                 });
             }
-            write.rederive(&touched)?;
-            let rescan = if reserved { write.put_rescan(requests, &outcomes)? } else { None };
-            if outcomes.iter().any(|outcome| matches!(outcome, ImportOutcome::Imported { .. })) {
-                done(write);
+            write.rederive()?;
+            if !outcomes.iter().any(|outcome| matches!(outcome, ImportOutcome::Imported { .. })) {
+                return Ok((outcomes, None));
             }
+            done(write);
+            let rescan = if reserved { Some(write.put_rescan(requests)?) } else { None };
             Ok((outcomes, rescan))
         });
         match stored {
@@ -92,19 +92,16 @@ impl Wallet {
 }
 
 impl Write<'_> {
-    /// Stores the start of the rescan after an import, if any request succeeded: if the process is killed before the
-    /// rescan begins, the next load runs it.
-    fn put_rescan(&mut self, requests: &[Import], outcomes: &[ImportOutcome]) -> Result<Option<RescanRow>> {
-        if !outcomes.iter().any(|outcome| matches!(outcome, ImportOutcome::Imported { .. })) {
-            return Ok(None);
-        }
+    /// Stores the start of the rescan after an import: if the process is killed before the rescan begins, the next load
+    /// runs it.
+    fn put_rescan(&mut self, requests: &[Import]) -> Result<RescanRow> {
         let timestamp = |request: &Import| match request {
             Import::Descriptor { descriptor } => descriptor.timestamp,
             Import::Keys { parts } => parts.iter().map(|part| part.timestamp).min().unwrap_or(u64::MAX),
         };
         let row = rescan::begin(requests.iter().map(timestamp).fold(u64::from(self.synced.time), u64::min));
         self.store_row(self.t.meta, b"rescan", &row)?;
-        Ok(Some(row))
+        Ok(row)
     }
 
     fn note_import(&mut self, timestamp: u64) -> Result<()> {
@@ -116,7 +113,6 @@ impl Write<'_> {
         &mut self,
         import: &DescriptorImport,
         encryption_key: &EncryptionKey,
-        touched: &mut Vec<ScriptBuf>,
     ) -> Result<ImportOutcome> {
         let network = self.wallet.shared.network;
         let parsed = match Descriptor::parse(import.text.expose(), network, Checksum::Optional) {
@@ -149,7 +145,7 @@ impl Write<'_> {
         let mut unknown_output_type = false;
         for path in paths {
             unknown_output_type |= import.active && path.parsed.output_type().is_none();
-            self.import_path(import, path, encryption_key, touched)?;
+            self.import_path(import, path, encryption_key)?;
         }
         self.note_import(import.timestamp)?;
         Ok(ImportOutcome::Imported { missing_private_keys, unknown_output_type })
@@ -189,7 +185,6 @@ impl Write<'_> {
         import: &DescriptorImport,
         path: PathImport,
         encryption_key: &EncryptionKey,
-        touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
         let PathImport { parsed, internal, known } = path;
         let ranged = parsed.is_ranged();
@@ -204,9 +199,9 @@ impl Write<'_> {
             ..DescriptorRow::new(&parsed, import.timestamp, internal)
         };
         let number = match known {
-            None => self.add_descriptor(row.clone(), &parsed, encryption_key, touched)?,
+            None => self.add_descriptor(row.clone(), &parsed, encryption_key)?,
             Some((number, former)) => {
-                self.replace_descriptor(number, former, &mut row, &parsed, encryption_key, touched)?;
+                self.replace_descriptor(number, former, &mut row, &parsed, encryption_key)?;
                 number
             }
         };
@@ -229,7 +224,6 @@ impl Write<'_> {
         row: &mut DescriptorRow,
         parsed: &Descriptor,
         encryption_key: &EncryptionKey,
-        touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
         if former.active {
             self.deactivate(number, &mut former)?;
@@ -248,8 +242,8 @@ impl Write<'_> {
             row.public = former.public;
         }
         self.put_descriptor(number, row)?;
-        self.add_scripts(number, parsed, row.derived_begin..former.derived_begin, touched)?;
-        self.add_scripts(number, parsed, former.range_end..row.range_end, touched)
+        self.add_scripts(number, parsed, row.derived_begin..former.derived_begin)?;
+        self.add_scripts(number, parsed, former.range_end..row.range_end)
     }
 
     /// Adds the address of a descriptor without a wildcard to the address book; for `combo` all its addresses.
@@ -265,12 +259,7 @@ impl Write<'_> {
     }
 
     /// Imports all parts of a request, or none if one is refused.
-    fn import_keys(
-        &mut self,
-        parts: &[KeysImport],
-        encryption_key: &EncryptionKey,
-        touched: &mut Vec<ScriptBuf>,
-    ) -> Result<ImportOutcome> {
+    fn import_keys(&mut self, parts: &[KeysImport], encryption_key: &EncryptionKey) -> Result<ImportOutcome> {
         let mut keys = Vec::with_capacity(parts.len());
         for part in parts {
             match self.check_keys(part)? {
@@ -279,7 +268,7 @@ impl Write<'_> {
             }
         }
         for (part, private) in parts.iter().zip(keys) {
-            self.store_keys(part, private, encryption_key, touched)?;
+            self.store_keys(part, private, encryption_key)?;
         }
         Ok(ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false })
     }
@@ -302,7 +291,7 @@ impl Write<'_> {
         for (number, wif) in import.private_keys.iter().enumerate() {
             self.check_chunk(number)?;
             match PrivateKey::from_wif(wif.expose()) {
-                Ok(key) => keys.push((wif, key.public_key(self.wallet.secp).to_bytes())),
+                Ok(key) => keys.push((wif, key.public_key(&SECP).to_bytes())),
                 Err(_) => {
                     return Ok(Err(ImportOutcome::BadDescriptor { reason: "Invalid private key encoding".into() }));
                 }
@@ -316,7 +305,6 @@ impl Write<'_> {
         import: &KeysImport,
         keys: Vec<PrivateEntry<'_>>,
         encryption_key: &EncryptionKey,
-        touched: &mut Vec<ScriptBuf>,
     ) -> Result<()> {
         // Reversed, so that the first of several origins of a key counts. A ranged descriptor has one per index.
         let origins = import.origins.iter().rev().map(|origin| (origin.public_key.0.as_slice(), origin));
@@ -334,7 +322,7 @@ impl Write<'_> {
             self.check_chunk(number)?;
             let place = private_key_at(&hash160(&public_key));
             if self.t.keys.get(self.reads(), &place)?.is_none() {
-                self.put(self.t.keys, &place, &encryption_key.wrap(&place, wif.expose())?)?;
+                self.put(self.t.keys, &place, &encryption_key.encrypt(&place, wif.expose().as_bytes())?)?;
                 self.adds_keys = true;
                 self.new_keys.extend(PublicKey::from_slice(&public_key));
             }
@@ -344,8 +332,8 @@ impl Write<'_> {
             self.check_chunk(number)?;
             self.import_public_key(import, key_row(public_key.0.clone(), false), &mut learned)?;
         }
-        self.settle(learned, touched)?;
-        self.watch_scripts(import, touched)?;
+        self.settle(learned)?;
+        self.watch_scripts(import)?;
         self.note_import(import.timestamp)
     }
 
@@ -366,7 +354,7 @@ impl Write<'_> {
     }
 
     /// Watches the scripts of an import, unless its keys make them ours, and adds all addresses to the address book.
-    fn watch_scripts(&mut self, import: &KeysImport, touched: &mut Vec<ScriptBuf>) -> Result<()> {
+    fn watch_scripts(&mut self, import: &KeysImport) -> Result<()> {
         let mut learned = NewKeys::default();
         for (number, script) in import.script_pubkeys.iter().enumerate() {
             self.check_chunk(number)?;
@@ -375,7 +363,7 @@ impl Write<'_> {
                 self.watch(script, import.timestamp, &mut learned)?;
             }
         }
-        self.settle(learned, touched)?;
+        self.settle(learned)?;
         if !import.internal {
             for script in &import.script_pubkeys {
                 self.put_label(script, &import.label, true)?;

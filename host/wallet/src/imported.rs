@@ -70,46 +70,31 @@ fn mine(t: &Tables, txn: &Reading<'_>, script: &Script, context: ScriptContext) 
         None => Ok(Some(Ownership::None)),
     };
     let known_as_script = || -> Result<bool> { Ok(t.imported_script(txn, &hash160(script.as_bytes()))?.is_some()) };
+    let owned = |is_held: bool| Some(if is_held { Ownership::Spendable } else { Ownership::None });
+    let is_witness = context == ScriptContext::Witness;
     let found = match classify(script) {
-        ScriptKind::PubKey { key } => {
-            if context == ScriptContext::Witness && key.len() != COMPRESSED {
-                None
-            } else if held(&hash160(key))? {
-                Some(Ownership::Spendable)
-            } else {
-                Some(Ownership::None)
-            }
-        }
+        ScriptKind::PubKey { key } if is_witness && key.len() != COMPRESSED => None,
+        ScriptKind::PubKey { key } => owned(held(&hash160(key))?),
         ScriptKind::PubKeyHash { hash } => key_hash(t, txn, hash, context)?,
-        ScriptKind::ScriptHash { hash } => {
-            if context == ScriptContext::Top {
-                within(hash, ScriptContext::RedeemScript)?
-            } else {
-                None
-            }
+        ScriptKind::ScriptHash { hash } if context == ScriptContext::Top => within(hash, ScriptContext::RedeemScript)?,
+        ScriptKind::ScriptHash { .. } => None,
+        ScriptKind::WitnessV0KeyHash { .. } | ScriptKind::WitnessV0ScriptHash { .. } if is_witness => None,
+        ScriptKind::WitnessV0KeyHash { .. } | ScriptKind::WitnessV0ScriptHash { .. }
+            if context == ScriptContext::Top && !known_as_script()? =>
+        {
+            owned(false)
         }
-        ScriptKind::WitnessV0KeyHash { hash } => match context {
-            ScriptContext::Witness => None,
-            ScriptContext::Top if !known_as_script()? => Some(Ownership::None),
-            _ => key_hash(t, txn, hash, ScriptContext::Witness)?,
-        },
-        ScriptKind::WitnessV0ScriptHash { hash } => match context {
-            ScriptContext::Witness => None,
-            ScriptContext::Top if !known_as_script()? => Some(Ownership::None),
-            _ => within(&witness_script_id(hash), ScriptContext::Witness)?,
-        },
+        ScriptKind::WitnessV0KeyHash { hash } => key_hash(t, txn, hash, ScriptContext::Witness)?,
+        ScriptKind::WitnessV0ScriptHash { hash } => within(&witness_script_id(hash), ScriptContext::Witness)?,
+        ScriptKind::Multisig { keys, .. } if is_witness && keys.iter().any(|key| key.len() != COMPRESSED) => None,
         ScriptKind::Multisig { keys, .. } if context != ScriptContext::Top => {
-            if context == ScriptContext::Witness && keys.iter().any(|key| key.len() != COMPRESSED) {
-                None
-            } else {
-                let mut all = true;
-                for key in keys {
-                    all = all && held(&hash160(key))?;
-                }
-                if all { Some(Ownership::Spendable) } else { Some(Ownership::None) }
+            let mut all = true;
+            for key in keys {
+                all = all && held(&hash160(key))?;
             }
+            owned(all)
         }
-        _ => Some(Ownership::None),
+        _ => owned(false),
     };
     if found == Some(Ownership::None) && t.imported_watch.get(txn, &script_key(script))?.is_some() {
         return Ok(Some(Ownership::WatchOnly));
@@ -129,29 +114,17 @@ fn key_hash(t: &Tables, txn: &Reading<'_>, hash: &[u8; 20], context: ScriptConte
 pub struct Knowledge {
     pub solving: SolvingData,
     pub origins: Vec<KeyOrigin>,
-    /// Whether only private keys are missing.
-    pub complete: bool,
     /// The birth time of the first key or script, in seconds; 0 if unknown.
     pub timestamp: u64,
-    /// The descriptor of the script, without checksum.
-    pub descriptor: String,
+    /// The descriptor of the script, without checksum; `None` if more than private keys is missing.
+    pub descriptor: Option<String>,
     /// Whether an import provided any of it. The rest is read from the script itself.
     pub known: bool,
 }
 
-impl Knowledge {
-    /// The descriptor with its checksum; empty if unknown.
-    pub fn checked_descriptor(&self) -> String {
-        let checksum = outrigger_descriptor::checksum(&self.descriptor).filter(|_| !self.descriptor.is_empty());
-        checksum.map(|checksum| format!("{}#{checksum}", self.descriptor)).unwrap_or_default()
-    }
-}
-
 pub fn knowledge(t: &Tables, txn: &Reading<'_>, script: &Script) -> Result<Knowledge> {
     let mut found = Knowledge::default();
-    let descriptor = collect(t, txn, script, ScriptContext::Top, &mut found)?;
-    found.complete = descriptor.is_some();
-    found.descriptor = descriptor.unwrap_or_default();
+    found.descriptor = collect(t, txn, script, ScriptContext::Top, &mut found)?;
     if found.timestamp == 0 {
         let watched = t.imported_watch.get(txn, &script_key(script))?;
         found.timestamp = watched.and_then(|time| time.try_into().ok()).map_or(0, u64::from_le_bytes);
@@ -287,8 +260,8 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Updates the ownership in the rows of all affected scripts. Scripts whose ownership changed go to `touched`.
-    pub fn settle(&mut self, mut learned: NewKeys, touched: &mut Vec<ScriptBuf>) -> Result<()> {
+    /// Updates the ownership in the rows of all affected scripts. Notes the scripts whose ownership changed.
+    pub fn settle(&mut self, mut learned: NewKeys) -> Result<()> {
         let mut seen: BTreeSet<[u8; 20]> = BTreeSet::new();
         while let Some(hash) = learned.hashes.pop() {
             if !seen.insert(hash) {
@@ -304,12 +277,12 @@ impl Write<'_> {
         }
         for (number, script) in learned.scripts.into_iter().enumerate() {
             self.check_chunk(number)?;
-            self.settle_script(script, touched)?;
+            self.settle_script(script)?;
         }
         Ok(())
     }
 
-    fn settle_script(&mut self, script: ScriptBuf, touched: &mut Vec<ScriptBuf>) -> Result<()> {
+    fn settle_script(&mut self, script: ScriptBuf) -> Result<()> {
         let imported = ownership(&self.t, self.reads(), &script)?;
         let key = script_key(&script);
         let row: Option<ScriptRow> = get(self.t.scripts, self.reads(), &key)?;
@@ -318,7 +291,7 @@ impl Write<'_> {
             let row = row.unwrap_or_else(|| ScriptRow::new(script.clone()));
             self.store_row(self.t.scripts, &key, &ScriptRow { imported, ..row })?;
             self.wallet.follow_script(&key);
-            touched.push(script);
+            self.touched.push(script);
         }
         Ok(())
     }

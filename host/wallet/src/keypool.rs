@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use bitcoin::NetworkKind;
 use bitcoin::bip32::Xpriv;
-use bitcoin::{NetworkKind, ScriptBuf};
 use outrigger_descriptor::{Descriptor, ExpandError};
 use outrigger_service::wire::Secret;
 use secp256k1::rand::{RngCore, thread_rng};
@@ -49,7 +49,6 @@ impl Write<'_> {
         row: DescriptorRow,
         parsed: &Descriptor,
         encryption_key: &EncryptionKey,
-        touched: &mut Vec<ScriptBuf>,
     ) -> Result<u32> {
         let number = self.meta.next_descriptor;
         self.meta.next_descriptor = number.checked_add(1).ok_or(WalletError::damaged(0))?;
@@ -59,14 +58,14 @@ impl Write<'_> {
         let identity = identity_key(&parsed.identity());
         self.put(self.t.identities, &identity, &number.to_le_bytes())?;
         self.put_descriptor(number, &row)?;
-        self.add_scripts(number, parsed, row.derived_begin..row.range_end, touched)?;
+        self.add_scripts(number, parsed, row.derived_begin..row.range_end)?;
         Ok(number)
     }
 
     pub fn store_private(&mut self, number: u32, parsed: &Descriptor, encryption_key: &EncryptionKey) -> Result<()> {
         if let Some(text) = parsed.to_private_string() {
             let key = private_key_of(number);
-            self.put(self.t.keys, &key, &encryption_key.wrap(&key, text.expose())?)?;
+            self.put(self.t.keys, &key, &encryption_key.encrypt(&key, text.expose().as_bytes())?)?;
             self.adds_keys = true;
             if !self.wallet.shared.guards.is_idle() {
                 self.new_keys.extend(parsed.fixed_keys().iter().map(|public_key| public_key.inner));
@@ -85,13 +84,7 @@ impl Write<'_> {
         number.map(number_from).transpose()
     }
 
-    pub fn add_scripts(
-        &mut self,
-        number: u32,
-        parsed: &Descriptor,
-        range: Range<u32>,
-        touched: &mut Vec<ScriptBuf>,
-    ) -> Result<()> {
+    pub fn add_scripts(&mut self, number: u32, parsed: &Descriptor, range: Range<u32>) -> Result<()> {
         let public = parse_stored(number, &parsed.to_normalized_string(), self.wallet.shared.network)?;
         for begin in range.clone().step_by(CHUNK) {
             let end = begin.saturating_add(CHUNK as u32).min(range.end);
@@ -99,7 +92,7 @@ impl Write<'_> {
                 Err(ExpandError::HardenedWithoutPrivateKey) => self.derive_hardened(number, parsed, begin..end)?,
                 other => other.map_err(|error| bad_descriptor(number, &error))?,
             };
-            self.store_scripts(number, derived, touched)?;
+            self.store_scripts(number, derived)?;
             if end < range.end {
                 self.check_wanted()?;
             }
@@ -107,7 +100,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    fn store_scripts(&mut self, number: u32, derived: Derived, touched: &mut Vec<ScriptBuf>) -> Result<()> {
+    fn store_scripts(&mut self, number: u32, derived: Derived) -> Result<()> {
         for (index, scripts) in derived {
             for script in scripts {
                 let key = script_key(&script);
@@ -117,7 +110,7 @@ impl Write<'_> {
                     row.owners.push((number, index));
                     self.store_row(self.t.scripts, &key, &row)?;
                     self.wallet.follow_script(&key);
-                    touched.push(script);
+                    self.touched.push(script);
                 }
             }
         }
@@ -146,12 +139,11 @@ impl Write<'_> {
             }
             other => other.map_err(|error| bad_descriptor(number, &error))?,
         };
-        let mut touched = Vec::new();
-        self.store_scripts(number, derived, &mut touched)?;
+        self.store_scripts(number, derived)?;
         row.range_end = wanted;
         self.grown.push((number, wanted));
         self.put_descriptor(number, row)?;
-        self.rederive(&touched)
+        self.rederive()
     }
 
     /// Makes a descriptor the source of new addresses of its type, in place of the former one.
@@ -189,7 +181,6 @@ impl Write<'_> {
         let master = Zeroizing::new(master.to_string());
         let coin = u8::from(NetworkKind::from(shared.network) == NetworkKind::Test);
         let now = shared.node.time();
-        let mut touched = Vec::new();
         for internal in [false, true] {
             for (kind, purpose, open, close) in DEFAULTS {
                 let side = u8::from(internal);
@@ -198,7 +189,7 @@ impl Write<'_> {
                 let parsed = parse_stored(self.meta.next_descriptor, text.expose(), shared.network)?;
                 let range_end = shared.settings.keypool;
                 let mut row = DescriptorRow { range_end, ..DescriptorRow::new(&parsed, now, internal) };
-                let number = self.add_descriptor(row.clone(), &parsed, encryption_key, &mut touched)?;
+                let number = self.add_descriptor(row.clone(), &parsed, encryption_key)?;
                 self.activate(number, &mut row, kind, internal)?;
             }
         }

@@ -66,7 +66,7 @@ impl Derived for Labels {
             let script = match entered {
                 Some(script) => ScriptBuf::from_bytes(script.to_vec()),
                 None => match t.scripts.get(txn, key)? {
-                    Some(row) => from_bytes::<ScriptRow>(row).map_err(WalletError::Damaged)?.script,
+                    Some(row) => from_bytes::<ScriptRow>(row)?.script,
                     None => return Err(WalletError::damaged(label.len())),
                 },
             };

@@ -4,6 +4,7 @@ use bitcoin::OutPoint;
 use outrigger_service::Result as ServiceResult;
 
 use super::error::Result;
+use super::follow::states::Counting;
 use super::live::Wallet;
 use super::store::tables::{LOCKED, outpoint_key};
 use super::write::Write;
@@ -47,7 +48,7 @@ impl Wallet {
 
 impl Write<'_> {
     pub fn lock_coin(&mut self, (coin, persistent): CoinLock) -> Result<()> {
-        if self.is_spent(&coin)? {
+        if self.is_spent(&coin, &mut Counting::default())? {
             return Ok(());
         }
         if persistent {

@@ -33,7 +33,6 @@ pub const UNCONFIRMED: Standing = (LogKind::Seen, None);
 pub struct Note {
     pub txid: Txid,
     pub order_position: u64,
-    /// Its standing before the write.
     pub before: Standing,
     /// Whether its payments have changed, so that it gets an entry even if its standing has not changed.
     pub again: bool,
@@ -87,7 +86,6 @@ pub fn standing(t: &Tables, txn: &Reading<'_>, txid: &Txid, state: &TxState) -> 
     })
 }
 
-/// The number of an entry, from its key.
 pub fn log_number(key: &[u8]) -> Result<u64> {
     Ok(u64::from_be_bytes(key.try_into().map_err(|_| WalletError::damaged(key.len()))?))
 }

@@ -9,7 +9,6 @@ use super::store::rows::{LogRow, LogStateRow};
 use super::store::tables::{LOG_STATE, get};
 use super::write::Write;
 
-/// The most entries.
 const MAX_ENTRIES: u64 = 100_000;
 /// The greatest age of an entry, in microseconds: 90 days.
 const MAX_AGE: u64 = 90 * 24 * 3600 * 1_000_000;

@@ -9,15 +9,15 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use outrigger_service::chain::{BlockRef, Tip};
+use outrigger_service::chain::Tip;
 use outrigger_service::wallet::RescanProgress;
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
 use super::attempts::AllAttempts;
 use super::error::{Result, WalletError};
+use super::follow::THREADS;
 use super::follow::thread::Follower;
-use super::follow::{MAX_THREADS, previous};
 use super::guards::Guards;
 use super::live::Wallet;
 use super::live::feed::{Item, WaitOutcome};
@@ -53,9 +53,10 @@ pub struct WalletManager {
     pub(super) shared: Arc<Shared>,
     pub(super) follower: Arc<Follower>,
     pub(super) closing: Mutex<HashMap<String, Closing>>,
-    pub(super) reserved_names: Mutex<ReservedNames>,
-    /// Notified when the search of a file for former keys ends.
-    pub(super) searched: Condvar,
+    /// Names reserved against concurrent operations.
+    pub(super) reserved_names: Mutex<HashSet<String>>,
+    /// Held while the file of a wallet that is not loaded is searched for former keys. The search is short.
+    pub(super) searching: Mutex<()>,
     /// Locked while the list of the wallets to load at startup changes.
     pub(super) list: Mutex<()>,
     /// Wallets of that list that failed to load and have not been loaded since.
@@ -67,14 +68,6 @@ pub struct WalletManager {
 
 type UnloadHook = Box<dyn Fn(&Wallet) + Send + Sync>;
 
-/// Names reserved against concurrent operations.
-#[derive(Default)]
-pub(super) struct ReservedNames {
-    all: HashSet<String>,
-    /// The wallet whose file is being searched for former keys. The search is short.
-    searched: Option<String>,
-}
-
 /// A reserved name, released on drop.
 pub(super) struct NameReservation<'m> {
     manager: &'m WalletManager,
@@ -83,12 +76,7 @@ pub(super) struct NameReservation<'m> {
 
 impl Drop for NameReservation<'_> {
     fn drop(&mut self) {
-        let mut reserved = self.manager.reserved_names.lock();
-        reserved.all.remove(&self.name);
-        if reserved.searched.as_ref() == Some(&self.name) {
-            reserved.searched = None;
-            self.manager.searched.notify_all();
-        }
+        self.manager.reserved_names.lock().remove(&self.name);
     }
 }
 
@@ -124,7 +112,7 @@ impl WalletManager {
             follower,
             closing: Mutex::default(),
             reserved_names: Mutex::default(),
-            searched: Condvar::new(),
+            searching: Mutex::default(),
             list: Mutex::default(),
             missing: Mutex::default(),
             resubmitted: AtomicBool::new(false),
@@ -174,27 +162,14 @@ impl WalletManager {
         }
     }
 
-    /// Reserves a wallet's name against concurrent create, load and unload. Waits while the wallet's file is searched
-    /// for former keys.
+    /// Reserves a wallet's name against concurrent create, load and unload. Waits while a file is searched for former
+    /// keys.
     pub(super) fn reserve_name(&self, name: &str) -> ServiceResult<NameReservation<'_>> {
-        let mut reserved = self.reserved_names.lock();
-        while reserved.searched.as_deref() == Some(name) {
-            self.searched.wait(&mut reserved);
-        }
-        if !reserved.all.insert(name.to_owned()) {
+        let _searching = self.searching.lock();
+        if !self.reserved_names.lock().insert(name.to_owned()) {
             return Err(ServiceError::new(ErrorKind::Refused, "Wallet already loading."));
         }
         Ok(NameReservation { manager: self, name: name.to_owned() })
-    }
-
-    /// Reserves a wallet's name for a search of its file; `None` if the name is reserved.
-    pub(super) fn reserve_for_search(&self, name: &str) -> Option<NameReservation<'_>> {
-        let mut reserved = self.reserved_names.lock();
-        if !reserved.all.insert(name.to_owned()) {
-            return None;
-        }
-        reserved.searched = Some(name.to_owned());
-        Some(NameReservation { manager: self, name: name.to_owned() })
     }
 
     /// The wallet of a call: the named one, or the only one loaded. Waits until the wallet has followed the node to its
@@ -256,19 +231,7 @@ impl WalletManager {
     /// Waits until a wallet has processed its events. If `tip` is still in the chain, the wallet is then at `tip`.
     fn wait_for_tip(&self, wallet: &Arc<Wallet>, tip: &Tip) -> ServiceResult<()> {
         self.wait_synced(wallet)?;
-        let stands_at = wallet.synced().hash;
-        if stands_at == tip.hash {
-            return Ok(());
-        }
-        // The node's events may trail the tip that this call sees. A block that extends the chain by one is read once
-        // for all wallets.
-        let Some(info) = while_reachable(wallet, self.shared.block_info(BlockRef::Hash { hash: tip.hash }))? else {
-            return Ok(());
-        };
-        if info.as_ref().and_then(previous) == Some(stands_at) {
-            self.follower.see_tip(tip.hash, tip.height);
-            self.wait_synced(wallet)?;
-        }
+        // The node's events may trail the tip that this call sees.
         if wallet.synced().hash != tip.hash {
             let event = NodeEvent::TipChanged { hash: tip.hash, height: tip.height };
             self.follower.give(wallet, Item::Event(event));
@@ -353,7 +316,7 @@ fn store_places(wallets: &[Arc<Wallet>]) {
     let deadline = Instant::now() + STORING_PATIENCE;
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
-        for _ in 0..MAX_THREADS.min(wallets.len()) {
+        for _ in 0..THREADS.min(wallets.len()) {
             scope.spawn(|| {
                 while Instant::now() < deadline
                     && let Some(wallet) = wallets.get(next.fetch_add(1, Ordering::Relaxed))
@@ -369,9 +332,9 @@ fn store_places(wallets: &[Arc<Wallet>]) {
 pub(super) fn check_lag(wallet: &Wallet) -> ServiceResult<()> {
     let lag = wallet.lag.lock();
     // While the node is unreachable or on another chain, the wallet still answers reads.
-    let is_error = |lag: &&Lag| !lag.unavailable && !lag.read_only;
-    let Some(text) = lag.as_ref().filter(is_error).map(|lag| lag.text.clone()) else { return Ok(()) };
-    let detail = format!("The wallet could not follow the chain and will be tried again: {text}");
+    let is_error = |lag: &&Lag| !lag.error.is_unavailable() && !lag.is_read_only();
+    let Some(error) = lag.as_ref().filter(is_error).map(|lag| &lag.error) else { return Ok(()) };
+    let detail = format!("The wallet could not follow the chain and will be tried again: {error}");
     Err(ServiceError::new(ErrorKind::Storage, detail))
 }
 

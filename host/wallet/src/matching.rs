@@ -7,7 +7,7 @@ use outrigger_service::wallet::{Ownership, TxState, WalletTransaction};
 use outrigger_service::wire::from_bytes;
 use outrigger_values::amount::Saturating;
 
-use super::error::{Result, WalletError};
+use super::error::Result;
 use super::ownership::{Parents, debit, outputs_key, owned_output};
 use super::store::rows::ScriptRow;
 use super::store::tables::{Table, height_key, outpoint_key};
@@ -72,7 +72,7 @@ fn smart_time(t: &Tables, txn: &Reading<'_>, met: Met, state: &TxState) -> Resul
     };
     let (mut latest_now, mut latest_entry) = (received, 0);
     for entry in t.transactions.rev_iter(txn)? {
-        let earlier: WalletTransaction = from_bytes(entry?.1).map_err(WalletError::Damaged)?;
+        let earlier: WalletTransaction = from_bytes(entry?.1)?;
         if earlier.time <= received.saturating_add(TOLERATED_AHEAD) {
             latest_entry = earlier.time;
             latest_now = latest_now.max(earlier.time);
@@ -218,7 +218,6 @@ impl Write<'_> {
         self.put(table, &key, &row.order_position.to_be_bytes())
     }
 
-    /// The history's table and key for a transaction.
     pub fn history_place(&self, row: &WalletTransaction) -> (Table, Vec<u8>) {
         let order_position = row.order_position.to_be_bytes();
         match row.state {

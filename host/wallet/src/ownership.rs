@@ -37,13 +37,6 @@ pub fn outputs_key(script: &Script) -> [u8; 32] {
     }
 }
 
-/// The label of a script's address; `None` without an address or an entry.
-pub fn label(t: &Tables, txn: &Reading<'_>, script: &Script) -> Result<Option<String>> {
-    let Some(address) = address_script(script) else { return Ok(None) };
-    let label = t.labels.get(txn, &script_key(&address))?;
-    Ok(label.map(|label| String::from_utf8_lossy(label).into_owned()))
-}
-
 /// An output in its stored form: without a label, and as change if it is ours. Readers add the current label.
 pub fn owned_output(value: Amount, script: &Script, row: Option<&ScriptRow>) -> WalletOutput {
     let ownership = row.map_or(Ownership::None, ScriptRow::ownership);
@@ -112,9 +105,11 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// Recomputes the rows of transactions that pay to these scripts, and of transactions that spend those outputs.
-    pub fn rederive(&mut self, scripts: &[ScriptBuf]) -> Result<()> {
+    /// Recomputes the rows of transactions that pay to scripts whose ownership changed, and of transactions that spend those
+    /// outputs.
+    pub fn rederive(&mut self) -> Result<()> {
         let mut paying = BTreeSet::new();
+        let scripts = std::mem::take(&mut self.touched);
         for key in scripts.iter().map(|script| outputs_key(script)).collect::<BTreeSet<_>>() {
             for entry in self.t.outputs.prefix_iter(self.reads(), &key)? {
                 let (key, _) = entry?;

@@ -6,7 +6,6 @@ use outrigger_service::wire::Secret;
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::encrypt::EncryptionKey;
-use super::error::{Result, WalletError};
 use super::files;
 use super::follow::alarms::Due;
 use super::live::{Lock, Wallet};
@@ -57,16 +56,14 @@ impl Wallet {
             *self.lock.lock() = Lock::Locked;
             Ok(())
         })
-        .or_else(|error| self.restore_lock(error))?;
+        .or_else(|error| {
+            // The write may have locked the wallet before it failed.
+            *self.lock.lock() = Self::stored_lock(&self.store)?;
+            Err(error)
+        })?;
         self.scrub();
         self.tell_lock(true);
         Ok(())
-    }
-
-    /// Restores the lock from the store, after a write that failed before or after it locked the wallet.
-    fn restore_lock(&self, error: WalletError) -> Result<()> {
-        *self.lock.lock() = Self::stored_lock(&self.store)?;
-        Err(error)
     }
 
     /// walletpassphrase: unlocks the wallet for a time, in seconds.

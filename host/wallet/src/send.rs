@@ -333,7 +333,7 @@ impl Write<'_> {
         let mut counting = Counting::default();
         replaced.into_iter().for_each(|replaced| counting.leave_out(replaced));
         for input in &inputs {
-            if self.is_spent_by_any(input, &mut counting)? {
+            if self.is_spent(input, &mut counting)? {
                 return refused("Another transaction of the wallet spends the same coin");
             }
         }

@@ -7,7 +7,7 @@ use bitcoin::{Amount, Txid};
 use outrigger_service::wallet::{Balances, BalancesQuery, CoinTotals, Ownership, TxState};
 use outrigger_service::wire::from_bytes;
 
-use super::error::{Result, WalletError};
+use super::error::Result;
 use super::latest::Derived;
 use super::store::rows::CoinRow;
 use super::store::tables::outpoint_from;
@@ -156,7 +156,7 @@ impl Derived for Sums {
         let mut sums = Self::default();
         for entry in t.coins.iter(txn)? {
             let (key, row) = entry?;
-            let coin: CoinRow = from_bytes(row).map_err(WalletError::Damaged)?;
+            let coin: CoinRow = from_bytes(row)?;
             sums.note(&outpoint_from(key)?.txid, &coin, 1);
             #[cfg(test)]
             super::store::tables::count_row();

@@ -13,21 +13,15 @@ use super::store::{Reading, Tables};
 /// The maximum number of generations of unconfirmed ancestors to check. The mempool's limit is far lower.
 const MAX_ANCESTORS: u32 = 500;
 
-/// Verdicts of one snapshot, so that each transaction is read once.
+/// Verdicts of one snapshot, so that each transaction is read once: whether the wallet can spend each output. Empty for a
+/// transaction that is not trusted.
 #[derive(Default)]
-pub struct Verdicts(HashMap<Txid, Verdict>);
+pub struct Verdicts(HashMap<Txid, Vec<bool>>);
 
 impl Verdicts {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-}
-
-#[derive(Default)]
-struct Verdict {
-    trusted: bool,
-    /// Whether the wallet can spend each output; empty if the transaction is not trusted.
-    spendable: Vec<bool>,
 }
 
 pub struct TrustResolver<'a> {
@@ -50,37 +44,36 @@ impl<'a> TrustResolver<'a> {
     pub fn trusted(&mut self, txid: &Txid, state: &TxState, from_us: bool) -> Result<bool> {
         match state {
             TxState::Confirmed { .. } => Ok(true),
-            TxState::InMempool if from_us && self.own_unconfirmed => Ok(self.verdict(txid, MAX_ANCESTORS)?.trusted),
+            TxState::InMempool if from_us && self.own_unconfirmed => Ok(!self.verdict(txid, MAX_ANCESTORS)?.is_empty()),
             _ => Ok(false),
         }
     }
 
-    fn verdict(&mut self, txid: &Txid, left: u32) -> Result<&Verdict> {
+    fn verdict(&mut self, txid: &Txid, left: u32) -> Result<&[bool]> {
         if !self.verdicts.0.contains_key(txid) {
             let verdict = match self.t.transaction_view(self.txn, txid)? {
                 Some(row) => self.judge(&row, left)?,
-                None => Verdict::default(),
+                None => Vec::new(),
             };
             self.verdicts.0.insert(*txid, verdict);
         }
         Ok(self.verdicts.0.entry(*txid).or_default())
     }
 
-    fn judge(&mut self, row: &WalletTransactionView<'_>, left: u32) -> Result<Verdict> {
+    fn judge(&mut self, row: &WalletTransactionView<'_>, left: u32) -> Result<Vec<bool>> {
         let trusted = match row.state {
             TxState::Confirmed { .. } => true,
             TxState::InMempool if row.is_from_us() && left > 0 => self.spends_trusted(row, left - 1)?,
             _ => false,
         };
         let outputs = row.outputs.iter().filter(|_| trusted);
-        Ok(Verdict { trusted, spendable: outputs.map(|output| output.ownership == Ownership::Spendable).collect() })
+        Ok(outputs.map(|output| output.ownership == Ownership::Spendable).collect())
     }
 
     /// Whether a transaction spends only spendable outputs of trusted transactions.
     fn spends_trusted(&mut self, row: &WalletTransactionView<'_>, left: u32) -> Result<bool> {
         for OutPoint { txid, vout } in row.inputs.iter() {
-            let parent = self.verdict(&txid, left)?;
-            if !parent.trusted || parent.spendable.get(vout as usize) != Some(&true) {
+            if self.verdict(&txid, left)?.get(vout as usize) != Some(&true) {
                 return Ok(false);
             }
         }

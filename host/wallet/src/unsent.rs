@@ -51,7 +51,6 @@ impl Wallet {
         unsent.iter().filter(|payment| payment.is_final(&synced)).count() as u64
     }
 
-    /// The warning for getwalletinfo, if any.
     pub(super) fn unsent_warning(&self, unsent: &[Unsent], tip: &Synced) -> Option<String> {
         let outgoing = self.outgoing.lock();
         let is_missing = |payment: &&Unsent| payment.is_final(tip) && !outgoing.sending.contains(&payment.txid);

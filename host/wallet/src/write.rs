@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bitcoin::secp256k1::PublicKey;
-use bitcoin::{OutPoint, Txid};
+use bitcoin::{OutPoint, ScriptBuf, Txid};
 use outrigger_service::events::Event;
 use outrigger_service::wallet::Synced;
 use outrigger_service::wire::Wire;
@@ -39,6 +39,8 @@ pub struct Write<'w> {
     pub changed: BTreeSet<Txid>,
     /// Descriptors that derived further scripts, with the end of their range.
     pub grown: Vec<(u32, u32)>,
+    /// Scripts whose ownership changed, until [`Self::rederive`].
+    pub touched: Vec<ScriptBuf>,
     pub sums: Sums,
     pub labels: LabelChanges,
     pub log: LogNotes,
@@ -93,6 +95,7 @@ impl Wallet {
             synced,
             changed: BTreeSet::new(),
             grown: Vec::new(),
+            touched: Vec::new(),
             sums: Sums::default(),
             labels: Vec::new(),
             log: LogNotes::default(),
@@ -194,7 +197,7 @@ impl<'w> Write<'w> {
             entries.push((place.to_vec(), from.unwrap(place, value)?));
         }
         for (place, text) in entries {
-            self.put(self.t.keys, &place, &to.wrap(&place, text.expose())?)?;
+            self.put(self.t.keys, &place, &to.encrypt(&place, text.expose().as_bytes())?)?;
         }
         Ok(())
     }

@@ -6,9 +6,6 @@ use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, Work};
 use outrigger_service::chain::Tip;
 
-/// The length of a row in bytes: header, height, work, median time and greatest time.
-const ROW_LEN: usize = Header::SIZE + 4 + 32 + 4 + 4;
-
 /// The number of blocks in the median time (BIP 113).
 pub const MEDIAN_TIME_SPAN: usize = 11;
 
@@ -56,29 +53,13 @@ impl Entry {
     }
 
     pub fn to_bytes(self) -> Vec<u8> {
-        let mut row = serialize(&self.header);
-        row.extend_from_slice(&self.height.to_be_bytes());
-        row.extend_from_slice(&self.work.to_be_bytes());
-        row.extend_from_slice(&self.median_time.to_be_bytes());
-        row.extend_from_slice(&self.max_time.to_be_bytes());
-        row
+        serialize(&(self.header, self.height, self.work.to_be_bytes(), self.median_time, self.max_time))
     }
 
     /// `None` if the row is malformed.
     pub fn from_bytes(row: &[u8]) -> Option<Self> {
-        let row: &[u8; ROW_LEN] = row.try_into().ok()?;
-        let (header, rest) = row.split_first_chunk::<{ Header::SIZE }>()?;
-        let (height, rest) = rest.split_first_chunk::<4>()?;
-        let (work, rest) = rest.split_first_chunk::<32>()?;
-        let (median_time, rest) = rest.split_first_chunk::<4>()?;
-        let max_time: &[u8; 4] = rest.try_into().ok()?;
-        Some(Self {
-            header: deserialize(header).ok()?,
-            height: u32::from_be_bytes(*height),
-            work: Work::from_be_bytes(*work),
-            median_time: u32::from_be_bytes(*median_time),
-            max_time: u32::from_be_bytes(*max_time),
-        })
+        let (header, height, work, median_time, max_time) = deserialize(row).ok()?;
+        Some(Self { header, height, work: Work::from_be_bytes(work), median_time, max_time })
     }
 }
 

@@ -77,11 +77,7 @@ pub enum MirrorError {
     #[error("a row of '{0}' is invalid")]
     Row(&'static str),
     #[error("the mirror is of {found}, but the host is configured for {expected}")]
-    OtherChain {
-        found: ChainIdentity,
-        /// The configured chain.
-        expected: ChainIdentity,
-    },
+    OtherChain { found: ChainIdentity, expected: ChainIdentity },
     /// A header does not follow its predecessor, or has no proof of work.
     #[error("the node's header {0} does not follow from the one before it, or has no proof of work")]
     BadHeader(BlockHash),

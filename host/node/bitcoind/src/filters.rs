@@ -3,7 +3,7 @@
 //! | table | key | value |
 //! |---|---|---|
 //! | filters | height (BE), block hash | the filter |
-//! | meta | `layout`, `bytes` | the layout's number; the approximate size of the filters (LE) |
+//! | meta | `layout` | the layout's number |
 //!
 //! Filters of stale blocks are kept, too. When the cache is full, filters of higher blocks evict those of lower ones,
 //! since rescans of recent blocks are the most frequent. An error of the cache does not fail a search: the host
@@ -14,7 +14,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use bitcoin::hashes::Hash;
-use heed::RwTxn;
 use outrigger_disk::{Environment, Opening, StoreError, Table};
 
 use super::chain::Entry;
@@ -22,22 +21,15 @@ use super::error::MirrorError;
 
 pub const LAYOUT: u8 = 1;
 const LAYOUT_KEY: &[u8] = b"layout";
-const BYTES_KEY: &[u8] = b"bytes";
 
-/// Address space in addition to twice the limit, in bytes, for half-full pages and LMDB's own pages.
+/// Address space in addition to twice the limit, in bytes, for LMDB's own pages and the pages of one write.
 const SPARE_MAP: u64 = 64 << 20;
 
 /// The LMDB readers. Each searching thread holds one.
 const MAX_READERS: u32 = 256;
 
-/// The size of a row, in bytes, above which LMDB stores it on separate pages.
-const OWN_PAGES: u64 = 2_000;
-
-/// LMDB's page size, in bytes.
+/// The unit of the map's size, in bytes.
 const PAGE: u64 = 4_096;
-
-/// LMDB's overhead per row, in bytes.
-const ROW_OVERHEAD: u64 = 64;
 
 type Result<T> = std::result::Result<T, MirrorError>;
 
@@ -60,7 +52,6 @@ pub struct Filters {
 struct File {
     env: Environment,
     filters: Table,
-    meta: Table,
 }
 
 impl Filters {
@@ -130,7 +121,7 @@ impl File {
         let (filters, meta) = (env.make_table(&mut txn, "filters")?, env.make_table(&mut txn, "meta")?);
         meta.put(&mut txn, LAYOUT_KEY, &[LAYOUT])?;
         txn.commit()?;
-        Ok(Self { env, filters, meta })
+        Ok(Self { env, filters })
     }
 
     fn get(&self, entries: &[Entry]) -> Result<Vec<Option<Vec<u8>>>> {
@@ -141,49 +132,25 @@ impl File {
 
     fn put(&self, filters: &[(&Entry, &[u8])], limit: u64) -> Result<()> {
         let mut txn = self.env.write()?;
-        let bytes = self.meta.get(&txn, BYTES_KEY)?.and_then(|row| row.try_into().ok());
-        let mut bytes = bytes.map_or(0, u64::from_le_bytes);
         for (entry, filter) in filters {
             let key = key(entry);
             if self.filters.get(&txn, &key)?.is_some() {
                 continue;
             }
-            bytes += room(filter);
-            while bytes > limit
-                && let Some(freed) = self.remove_lowest(&mut txn, entry.height)?
-            {
-                bytes = bytes.saturating_sub(freed);
-            }
-            if bytes > limit {
-                // All cached filters are of higher blocks.
-                bytes -= room(filter);
-                continue;
-            }
             self.filters.put(&mut txn, &key, filter)?;
+            // The lowest block's filter may be this one.
+            while self.filters.pages(&txn)? * self.env.page_size() > limit {
+                let lowest = self.filters.iter(&txn)?.next().transpose()?.map(|(key, _)| key.to_vec());
+                let Some(lowest) = lowest else { break };
+                self.filters.delete(&mut txn, &lowest)?;
+            }
         }
-        self.meta.put(&mut txn, BYTES_KEY, &bytes.to_le_bytes())?;
         Ok(txn.commit()?)
-    }
-
-    /// Removes the lowest block's filter, if that block is below `height`. Returns the freed bytes.
-    fn remove_lowest(&self, txn: &mut RwTxn<'_>, height: u32) -> Result<Option<u64>> {
-        let first = self.filters.iter(txn)?.next().transpose()?.map(|(key, filter)| (key.to_vec(), room(filter)));
-        let Some((key, freed)) = first.filter(|(key, _)| *key < height.to_be_bytes().to_vec()) else {
-            return Ok(None);
-        };
-        self.filters.delete(txn, &key)?;
-        Ok(Some(freed))
     }
 }
 
 fn key(entry: &Entry) -> Vec<u8> {
     [&entry.height.to_be_bytes()[..], entry.hash().as_byte_array()].concat()
-}
-
-/// The approximate size of a filter in the file, in bytes.
-fn room(filter: &[u8]) -> u64 {
-    let row = filter.len() as u64 + ROW_OVERHEAD;
-    if row > OWN_PAGES { row.next_multiple_of(PAGE) + ROW_OVERHEAD } else { row }
 }
 
 #[cfg(test)]
@@ -213,8 +180,8 @@ mod tests {
         let place = folder.path().join("filters");
         let entries = entries(4);
         let filter = vec![7; 3_000];
-        // Space for two.
-        let limit = 2 * room(&filter);
+        // Each filter has a page of its own. The third page has the keys.
+        let limit = 3 * PAGE;
         let filters = Filters::new(place.clone(), limit, true);
         assert_eq!(kept(&filters, &entries), [false; 4]);
         for entry in [1, 2, 3] {

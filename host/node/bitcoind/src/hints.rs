@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use outrigger_node::HintSource;
 use outrigger_upstream::UpstreamError;
-use outrigger_zmq::{Stream, ZmqEndpoint, ZmqError};
+use outrigger_zmq::{Stream, Subscription, ZmqEndpoint, ZmqError};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::json;
@@ -18,7 +18,7 @@ use super::answers::RpcInfoAnswer;
 use super::error::{AskError, SyncError};
 use super::rpc::{METHOD_NOT_FOUND, Rpc, WAIT, WAIT_LIMIT};
 use super::sync::Follower;
-use super::zmq::{self, Event, Notifications};
+use super::zmq::{self, Event};
 
 /// The polling interval without ZMQ.
 const POLL_EVERY: Duration = Duration::from_secs(1);
@@ -250,7 +250,7 @@ fn listen(follower: &Weak<Follower>, setting: &ZmqSetting, hints: &SyncSender<Hi
             (_, Some(follower)) => listed(&follower),
         };
         if let Some(endpoint) = endpoint {
-            match Notifications::subscribe(&endpoint, silence) {
+            match zmq::subscribe(&endpoint, silence) {
                 Ok(mut subscription) => {
                     if !is_silent {
                         tracing::info!("subscribed to the node's ZMQ notifications");
@@ -290,13 +290,13 @@ fn listed(follower: &Follower) -> Option<ZmqEndpoint> {
 /// Forwards notifications until an error. Returns whether any came.
 fn hear(
     follower: &Weak<Follower>,
-    subscription: &mut Notifications<Box<dyn Stream>>,
+    subscription: &mut Subscription<Box<dyn Stream>>,
     hints: &SyncSender<Hint>,
 ) -> (bool, ZmqError) {
     // The first notification counts as a gap: earlier ones may have been missed.
     let mut expected = None;
     let error = loop {
-        let notification = match subscription.read() {
+        let notification = match zmq::read(subscription) {
             Ok(notification) => notification,
             Err(error) => break error,
         };

@@ -1,23 +1,6 @@
 //! A running bitcoind as the host's node: headers mirrored on disk, a digest of its mempool in memory, everything else
 //! live.
 //!
-//! ```text
-//! BitcoindNode   Node for services, wallets, metrics
-//!   hints          one thread follows the node; others read its ZMQ notifications (zmq), or long-poll it for a block
-//!   sync           requests the best block, fetches headers, emits events
-//!   rewind         decides whether the host follows the node to an ancestor or a weaker branch
-//!   standing       the limit of a rewind, and whether the node is behind
-//!   mirror         headers and best chain, LMDB
-//!   filters        cache of block filters, LMDB
-//!   mempool        transaction ids, and the wallets that each transaction may concern
-//!   template       the next block as the node would make it
-//!   snapshot       a consistent view of the mirror; blocks and coins by hash, live
-//!   blocks         blocks and transactions of the node, proven (proof) to be the requested ones
-//!   rpc            blocking requests; REST if the node supports it
-//!   signals        whether transactions of the mempool can be replaced
-//!   needs          the methods that the host calls, by purpose
-//! ```
-//!
 //! Invariants:
 //! - A hint only triggers a read. Only reads change the state.
 //! - Every header is checked for linkage and proof of work before it is stored; a change of the best chain is one

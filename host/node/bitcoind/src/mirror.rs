@@ -18,7 +18,7 @@ use outrigger_node::ChainIdentity;
 use super::chain::{Entry, MEDIAN_TIME_SPAN, hash_from};
 use super::error::MirrorError;
 
-pub const LAYOUT: u8 = 1;
+pub const LAYOUT: u8 = 2;
 const LAYOUT_KEY: &[u8] = b"layout";
 const CHAIN_KEY: &[u8] = b"chain";
 const RELEASE_KEY: &[u8] = b"release";

@@ -91,14 +91,6 @@ impl Rpc {
     }
 
     /// The JSON text of a method's result.
-    pub fn raw(&self, method: &str, params: &Value) -> Result<Bytes, AskError> {
-        self.raw_within(TIMEOUT, method, params)
-    }
-
-    fn raw_within(&self, limit: Duration, method: &str, params: &Value) -> Result<Bytes, AskError> {
-        self.send(limit, method, params, is_read_only(method))
-    }
-
     fn send(&self, limit: Duration, method: &str, params: &Value, read_only: bool) -> Result<Bytes, AskError> {
         debug_assert!(needs::is_listed(method), "{method} is missing in the table of needs");
         let (upstream, body) = (self.upstream.clone(), request(method, params.to_string().as_bytes()));
@@ -113,17 +105,16 @@ impl Rpc {
     }
 
     pub fn ask<T: DeserializeOwned>(&self, method: &str, params: &Value) -> Result<T, AskError> {
-        read(method, &self.raw(method, params)?)
+        self.ask_within(TIMEOUT, method, params)
     }
 
-    /// As [`Self::ask`], with a timeout.
     pub fn ask_within<T: DeserializeOwned>(
         &self,
         limit: Duration,
         method: &str,
         params: &Value,
     ) -> Result<T, AskError> {
-        read(method, &self.raw_within(limit, method, params)?)
+        read(method, &self.send(limit, method, params, is_read_only(method))?)
     }
 
     /// Long-polls the node for a block, up to this time. Long polls are counted separately.

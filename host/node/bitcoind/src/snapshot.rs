@@ -59,9 +59,9 @@ impl NodeSnapshot {
         }
     }
 
-    /// A block's spent outputs as getblock reports them, not verified.
-    fn reported_spent(&self, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>> {
-        let block: BlockAnswer = match self.rpc().ask("getblock", &json!([hash, 3])) {
+    /// A block's spent outputs as getblock reports them. Fails if they contradict the block.
+    fn reported_spent(&self, block: &Block) -> Result<Option<Vec<SpentOutputs>>> {
+        let answer: BlockAnswer = match self.rpc().ask("getblock", &json!([block.block_hash(), 3])) {
             Err(error) if matches!(error.code(), Some(INVALID_ADDRESS_OR_KEY | MISC)) => return Ok(None),
             answer => answer?,
         };
@@ -73,7 +73,12 @@ impl NodeSnapshot {
                 _ => coins.collect::<Option<Vec<Coin>>>().map(|coins| SpentOutputs { coins }),
             }
         };
-        Ok(block.tx.into_iter().enumerate().map(spent).collect())
+        let spent: Option<Vec<SpentOutputs>> = answer.tx.into_iter().enumerate().map(spent).collect();
+        if let Some(spent) = &spent {
+            let outputs = spent.iter().flat_map(|spent| &spent.coins).map(|coin| &coin.output);
+            self.check_spent(block, spent.iter().map(|spent| spent.coins.len()), outputs)?;
+        }
+        Ok(spent)
     }
 
     /// Refuses spent outputs that contradict their block. No header commits to them, but the inputs reveal part of them.
@@ -196,11 +201,8 @@ impl Snapshot for NodeSnapshot {
     }
 
     fn spent_outputs(&self, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>> {
-        let Some(spent) = self.reported_spent(hash)? else { return Ok(None) };
         let Some((proven, _)) = block(self.rpc(), hash)? else { return Ok(None) };
-        let outputs = spent.iter().flat_map(|spent| &spent.coins).map(|coin| &coin.output);
-        self.check_spent(&proven.block, spent.iter().map(|spent| spent.coins.len()), outputs)?;
-        Ok(Some(spent))
+        self.reported_spent(&proven.block)
     }
 
     fn spent_by(&self, hash: BlockHash, block: &[u8]) -> Result<Option<Vec<TxOut>>> {
@@ -213,10 +215,8 @@ impl Snapshot for NodeSnapshot {
         {
             return Ok(Some(spent.into_iter().flatten().collect()));
         }
-        let Some(spent) = self.reported_spent(hash)? else { return Ok(None) };
-        let counts = spent.iter().map(|spent| spent.coins.len());
-        self.check_spent(&block, counts, spent.iter().flat_map(|spent| &spent.coins).map(|coin| &coin.output))?;
-        Ok(Some(spent.into_iter().flat_map(|spent| spent.coins).map(|coin| coin.output).collect()))
+        let spent = self.reported_spent(&block)?;
+        Ok(spent.map(|spent| spent.into_iter().flat_map(|spent| spent.coins).map(|coin| coin.output).collect()))
     }
 
     fn transaction(&self, txid: Txid) -> Result<Option<ConfirmedTransaction>> {

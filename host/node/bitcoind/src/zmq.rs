@@ -43,19 +43,13 @@ pub fn listed<'a>(list: impl IntoIterator<Item = (&'a str, &'a str)>, host: &str
     }
 }
 
-pub struct Notifications<S>(Subscription<S>);
-
-impl Notifications<Box<dyn Stream>> {
-    /// Subscribes. A read fails if nothing arrives within `silence`.
-    pub fn subscribe(endpoint: &ZmqEndpoint, silence: Duration) -> Result<Self, ZmqError> {
-        endpoint.subscribe(&[TOPIC], MAX_PART, silence).map(Self)
-    }
+/// A read of the subscription fails if nothing arrives within `silence`.
+pub fn subscribe(endpoint: &ZmqEndpoint, silence: Duration) -> Result<Subscription<Box<dyn Stream>>, ZmqError> {
+    endpoint.subscribe(&[TOPIC], MAX_PART, silence)
 }
 
-impl<S: Read + Write> Notifications<S> {
-    pub fn read(&mut self) -> Result<Notification, ZmqError> {
-        notification(&self.0.read()?).ok_or(ZmqError::Protocol("a message that is not one of `sequence`"))
-    }
+pub fn read<S: Read + Write>(subscription: &mut Subscription<S>) -> Result<Notification, ZmqError> {
+    notification(&subscription.read()?).ok_or(ZmqError::Protocol("a message that is not one of `sequence`"))
 }
 
 fn notification(parts: &[Vec<u8>]) -> Option<Notification> {
@@ -96,9 +90,8 @@ impl Write for Deaf<'_> {
 
 /// Parses a publisher's bytes up to the first invalid one, for fuzz tests.
 pub fn read_all(bytes: &[u8]) -> Vec<Notification> {
-    let Ok(subscription) = Subscription::begin(Deaf(bytes), &[TOPIC], MAX_PART) else { return Vec::new() };
-    let mut notifications = Notifications(subscription);
-    std::iter::from_fn(|| notifications.read().ok()).collect()
+    let Ok(mut subscription) = Subscription::begin(Deaf(bytes), &[TOPIC], MAX_PART) else { return Vec::new() };
+    std::iter::from_fn(|| read(&mut subscription).ok()).collect()
 }
 
 #[cfg(test)]
@@ -146,12 +139,12 @@ mod tests {
 
     #[test]
     fn foreign_and_endless_streams_are_refused() {
-        fn begin(bytes: &[u8]) -> Result<Notifications<Deaf<'_>>, ZmqError> {
-            Subscription::begin(Deaf(bytes), &[TOPIC], MAX_PART).map(Notifications)
+        fn begin(bytes: &[u8]) -> Result<Subscription<Deaf<'_>>, ZmqError> {
+            Subscription::begin(Deaf(bytes), &[TOPIC], MAX_PART)
         }
         let refused = |end: &[u8]| {
             let bytes = [&head(), end].concat();
-            begin(&bytes).unwrap().read()
+            read(&mut begin(&bytes).unwrap())
         };
         // A frame of 2^63 bytes, one of unknown flags, too many parts, another topic, a letter without its number.
         let long = [&[2][..], &(1_u64 << 63).to_be_bytes()].concat();

@@ -204,12 +204,13 @@ impl Change<'_> {
         let blocks = |list: Vec<Step>| list.into_iter().map(|(_, _, block)| block).collect();
         // The chain is committed even if the mempool cannot be updated.
         match View::new(node, tip) {
-            Ok(view) => pool.follow(&view, blocks(off), blocks(on), &mut events),
+            Ok(view) => pool.follow(&view, blocks(off), blocks(on)),
             Err(error) => {
                 tracing::error!(%error, "the mempool cannot follow the chain and is emptied");
-                pool.clear(tip, &mut events);
+                pool.clear(tip);
             }
         }
+        events.append(&mut pool.events);
         drop(pool);
         node.selector.changed();
         events.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });

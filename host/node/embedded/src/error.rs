@@ -18,8 +18,6 @@ pub enum EmbeddedError {
     Thread(std::io::Error),
     #[error("cannot make the directory of the chain database: {0}")]
     Directory(std::io::Error),
-    #[error("this version cannot use the chain database for regtest: {0}")]
-    WrongDatabase(&'static str),
     /// A row is missing or invalid.
     #[error("the chain database is damaged: {table} at {key}")]
     Corrupt { table: &'static str, key: String },
@@ -51,10 +49,9 @@ impl From<EmbeddedError> for NodeError {
             EmbeddedError::UnknownBlock(hash) => Self::UnknownBlock(hash),
             EmbeddedError::Network(_) => Self::Refused(text),
             EmbeddedError::Thread(_) => Self::Internal(text),
-            EmbeddedError::Store(_)
-            | EmbeddedError::Directory(_)
-            | EmbeddedError::WrongDatabase(_)
-            | EmbeddedError::Corrupt { .. } => Self::Storage(text),
+            EmbeddedError::Store(_) | EmbeddedError::Directory(_) | EmbeddedError::Corrupt { .. } => {
+                Self::Storage(text)
+            }
         }
     }
 }

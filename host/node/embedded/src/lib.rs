@@ -101,7 +101,7 @@ impl EmbeddedNode {
             return Err(EmbeddedError::Network(settings.network));
         }
         let store = Store::open(dir, &settings)?;
-        write_or_check_genesis(&store)?;
+        write_genesis(&store)?;
         let txn = store.read()?;
         let tree = Tree::load(store.entries(&txn)?)?;
         let tip = snapshot::tip(&store, &txn)?;
@@ -195,16 +195,14 @@ impl EmbeddedNode {
     }
 }
 
-/// Writes the genesis block to an empty database, or checks that the database has the same one.
-fn write_or_check_genesis(store: &Store) -> Result<(), EmbeddedError> {
+/// Writes the genesis block to an empty database.
+fn write_genesis(store: &Store) -> Result<(), EmbeddedError> {
     let mut txn = store.write()?;
+    if store.tip(&txn)?.is_some() {
+        return Ok(());
+    }
     let genesis = params::genesis();
     let hash = genesis.block_hash();
-    match store.genesis(&txn)? {
-        None => {}
-        Some(found) if found == hash => return Ok(()),
-        Some(_) => return Err(EmbeddedError::WrongDatabase("its first block is another one")),
-    }
     let raw = serialize(&genesis);
     let entry = BlockEntry {
         header: genesis.header,
@@ -217,7 +215,6 @@ fn write_or_check_genesis(store: &Store) -> Result<(), EmbeddedError> {
         validity: Validity::Connected,
         failure: Failure::None,
     };
-    store.found(&mut txn, &hash)?;
     store.insert_entry(&mut txn, &hash, &entry)?;
     store.put_block(&mut txn, &hash, &raw)?;
     store.put_spent(&mut txn, &hash, &vec![SpentOutputs { coins: Vec::new() }])?;

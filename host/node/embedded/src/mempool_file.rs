@@ -90,12 +90,13 @@ impl EmbeddedNode {
                 unbroadcast: unbroadcast.contains(&offer.txid),
             };
             match pool.examine(&view, &offer, Rules::Alone(Terms::Kept(entry_time)), FeeRate::ZERO) {
-                // The node has no observers yet.
-                Ok(admissible) => drop(pool.admit(admissible, now, &mut Vec::new())),
+                Ok(admissible) => drop(pool.admit(admissible, now)),
                 Err(Rejection::Node(error)) => return Err(error),
                 Err(rejection) => tracing::debug!(txid = %offer.txid, ?rejection, "not restored"),
             }
         }
+        // The node has no observers yet.
+        pool.events.clear();
         Ok(())
     }
 }

@@ -100,10 +100,8 @@ impl EmbeddedNode {
             Ok(admissible) => {
                 tried.members[index] = admissible.member();
                 tried.replaced.extend(&admissible.replaced);
-                let mut events = Vec::new();
                 let (replaced, entry, now) = (admissible.replaced, admissible.entry, self.clock.now());
-                self.change_pool(|pool| pool.enter(replaced, [entry], now, &mut events));
-                self.tell(events);
+                self.change_pool(|pool| pool.enter(replaced, [entry], now));
                 Ok(false)
             }
             Err(rejection) => {
@@ -143,9 +141,7 @@ impl EmbeddedNode {
         }
         if judged.outcome.reason.is_empty() {
             tried.replaced.extend(&judged.outcome.replaced);
-            let (mut events, now) = (Vec::new(), self.clock.now());
-            self.change_pool(|pool| pool.admit_package(judged, now, &mut events));
-            self.tell(events);
+            self.change_pool(|pool| pool.admit_package(judged, self.clock.now()));
         } else {
             let PackageOutcome { reason, detail, is_policy, .. } = judged.outcome;
             (tried.reason, tried.detail, tried.is_policy) = (reason, detail, is_policy);
@@ -155,9 +151,7 @@ impl EmbeddedNode {
 
     /// Evicts the entries with the lowest feerate until the rest fits. Rejects transactions of the package that this evicts.
     fn make_room(&self, offers: &[Offer], tried: &mut PackageOutcome) {
-        let (mut events, now) = (Vec::new(), self.clock.now());
-        self.change_pool(|pool| pool.trim(now, &mut events));
-        self.tell(events);
+        self.change_pool(|pool| pool.trim(self.clock.now()));
         let pool = self.pool.read();
         for (index, offer) in offers.iter().enumerate() {
             let came_in = !matches!(tried.members[index], PackageMember::Rejected { .. } | PackageMember::NotJudged);

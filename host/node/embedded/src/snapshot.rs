@@ -132,10 +132,10 @@ impl Snapshot for ChainSnapshot {
     /// The genesis block's coinbase is `None`: it was never spendable.
     fn transaction(&self, txid: Txid) -> Result<Option<ConfirmedTransaction>> {
         let Some(row) = self.store.transaction(&self.txn, &txid)? else { return Ok(None) };
-        let block = row.block();
+        let block = row.block;
         let raw = self.store.raw_block(&self.txn, &block)?.and_then(|raw| row.slice(raw));
         let raw = raw.ok_or_else(|| EmbeddedError::corrupt("transactions", txid))?;
-        Ok(Some(ConfirmedTransaction { raw: Blob(raw.to_vec()), block, index: row.index() }))
+        Ok(Some(ConfirmedTransaction { raw: Blob(raw.to_vec()), block, index: row.index }))
     }
 
     fn coins(&self, outpoints: &[OutPoint]) -> Result<Vec<Option<Coin>>> {

@@ -10,10 +10,14 @@ use outrigger_standard::decode::{Form, transaction_in_form};
 use outrigger_values::FeeRate;
 
 impl EmbeddedNode {
-    /// Changes the mempool, and marks the selection as outdated. The caller holds the chain's lock.
+    /// Changes the mempool, marks the selection as outdated, and notifies the observers. The caller holds the chain's lock.
     pub(super) fn change_pool<R>(&self, change: impl FnOnce(&mut Pool) -> R) -> R {
-        let outcome = change(&mut self.pool.write());
+        let mut pool = self.pool.write();
+        let outcome = change(&mut pool);
+        let events = std::mem::take(&mut pool.events);
+        drop(pool);
         self.selector.changed();
+        self.tell(events);
         outcome
     }
 
@@ -67,13 +71,8 @@ impl EmbeddedNode {
         if max_feerate > FeeRate::ZERO && fee > max_feerate.fee(virtual_size) {
             return Admission::FeeTooHigh { fee };
         }
-        if keep {
-            let mut events = Vec::new();
-            let stays = self.change_pool(|pool| pool.admit(admissible, self.clock.now(), &mut events));
-            self.tell(events);
-            if !stays {
-                return Admission::Rejected { reason: "mempool full".to_owned(), detail: String::new() };
-            }
+        if keep && !self.change_pool(|pool| pool.admit(admissible, self.clock.now())) {
+            return Admission::Rejected { reason: "mempool full".to_owned(), detail: String::new() };
         }
         Admission::Accepted { txid, wtxid, virtual_size, fee }
     }

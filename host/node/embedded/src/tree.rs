@@ -100,11 +100,6 @@ impl Tree {
         self.best_header.map_or(0, |(_, height)| height)
     }
 
-    pub fn take_sequence(&mut self) -> i64 {
-        self.next_sequence += 1;
-        self.next_sequence - 1
-    }
-
     /// A sequence lower than all others.
     pub fn take_precious_sequence(&mut self) -> i64 {
         self.precious_sequence = self.precious_sequence.min(0) - 1;
@@ -142,7 +137,8 @@ impl Tree {
         }
         let mut waiting = vec![hash];
         while let Some(hash) = waiting.pop() {
-            let sequence = self.take_sequence();
+            let sequence = self.next_sequence;
+            self.next_sequence += 1;
             let Some(branch) = self.branches.get_mut(&hash) else { continue };
             if branch.entry.validity == Validity::Header {
                 continue;

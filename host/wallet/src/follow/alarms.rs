@@ -34,9 +34,8 @@ impl Alarms {
     pub fn next(&self) -> Option<Alarm> {
         self.take(|alarms| {
             let Some(Reverse((at, _))) = alarms.peek() else { return Err(None) };
-            let left = at.saturating_duration_since(Instant::now());
-            if !left.is_zero() {
-                return Err(Some(left));
+            if *at > Instant::now() {
+                return Err(Some(*at));
             }
             alarms.pop().map(|Reverse(alarm)| alarm).ok_or(None)
         })

@@ -18,14 +18,12 @@ use crate::live::index::{Index, WalletNumber};
 pub const MAX_BLOCKS: usize = 16;
 const MAX_BYTES: usize = 64 << 20;
 
-/// The hash of the previous block.
 pub fn previous(info: &BlockInfo) -> Option<BlockHash> {
     info.header.get(4..36).and_then(|hash| BlockHash::from_slice(hash).ok())
 }
 
 pub struct DecodedBlock {
     pub info: BlockInfo,
-    /// With their txids.
     pub transactions: Vec<(Txid, Transaction)>,
     pub time: u32,
     /// In bytes.

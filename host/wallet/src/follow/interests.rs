@@ -1,8 +1,6 @@
 //! The entries of a wallet in the index. A write adds entries before it stores the rows. A load adds the entries of all
 //! stored rows.
 
-use std::sync::atomic::Ordering;
-
 use bitcoin::{OutPoint, Txid};
 use outrigger_service::wallet::{TxState, WalletTransaction};
 
@@ -13,9 +11,7 @@ use outrigger_node::interest::{outpoint_interest, script_hash_interest, transact
 
 impl Wallet {
     fn enter_interest(&self, interest: u64) {
-        if self.shared.follower.index.add(self.slot, interest) {
-            self.entries.fetch_add(1, Ordering::Relaxed);
-        }
+        self.shared.follower.index.add(self.slot, interest);
     }
 
     pub(crate) fn follow_script(&self, key: &[u8]) {

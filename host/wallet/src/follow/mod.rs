@@ -29,5 +29,4 @@ pub mod together;
 mod work_queue;
 mod worker;
 
-pub use decoded::previous;
-pub use work_queue::MAX_THREADS;
+pub use work_queue::THREADS;

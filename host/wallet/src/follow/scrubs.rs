@@ -23,7 +23,6 @@ impl Scrubs {
         })
     }
 
-    /// Forgets the wallet's retry.
     pub fn forget(&self, slot: WalletNumber) {
         self.give(|due| due.remove(&slot));
     }
@@ -33,9 +32,8 @@ impl Scrubs {
     pub fn next(&self) -> Option<WalletNumber> {
         self.take(|due| {
             let Some((slot, (at, pause))) = due.iter_mut().min_by_key(|(_, retry)| retry.0) else { return Err(None) };
-            let left = at.saturating_duration_since(Instant::now());
-            if !left.is_zero() {
-                return Err(Some(left));
+            if *at > Instant::now() {
+                return Err(Some(*at));
             }
             *pause = LAST_PAUSE.min(2 * *pause);
             *at = Instant::now() + *pause;

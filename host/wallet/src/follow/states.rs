@@ -157,12 +157,7 @@ impl Write<'_> {
     }
 
     /// Whether a transaction of the wallet that counts spends an outpoint.
-    pub fn is_spent(&self, outpoint: &OutPoint) -> Result<bool> {
-        self.is_spent_by_any(outpoint, &mut Counting::default())
-    }
-
-    /// [`Self::is_spent`] with cached verdicts.
-    pub fn is_spent_by_any(&self, outpoint: &OutPoint, counting: &mut Counting) -> Result<bool> {
+    pub fn is_spent(&self, outpoint: &OutPoint, counting: &mut Counting) -> Result<bool> {
         self.any_counts(&self.t.spenders(self.reads(), outpoint)?, counting)
     }
 
@@ -293,7 +288,6 @@ impl Write<'_> {
         })
     }
 
-    /// Abandons `txid` and its descendants.
     pub fn mark_abandoned(&mut self, txid: Txid) -> Result<()> {
         self.move_with_descendants(txid, TxState::Abandoned, |state| *state == TxState::Inactive)
     }

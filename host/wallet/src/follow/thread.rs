@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
-use bitcoin::BlockHash;
 use parking_lot::{Condvar, Mutex, RwLock};
 
 use outrigger_node::interest::{interests, transaction_interest};
@@ -17,7 +16,7 @@ use super::alarms::Alarms;
 use super::decoded::Blocks;
 use super::resends::Resends;
 use super::scrubs::Scrubs;
-use super::work_queue::WorkQueue;
+use super::work_queue::{THREADS, WorkQueue};
 use crate::Shared;
 use crate::error::Result;
 use crate::live::Wallet;
@@ -40,8 +39,6 @@ struct LoadedWallets {
 #[derive(Default)]
 struct Inbox {
     events: VecDeque<Item>,
-    /// A tip that a call has seen before its event.
-    seen: Option<BlockHash>,
     stopping: bool,
     thread: Option<JoinHandle<()>>,
 }
@@ -70,7 +67,10 @@ pub struct Follower {
 
 impl Follower {
     pub fn start(shared: &Arc<Shared>) -> Result<()> {
-        shared.follower.work_queue.start(shared)?;
+        for _ in 0..THREADS {
+            let work = shared.clone();
+            shared.follower.work_queue.start("wallet", move || work.follower.work_queue.run(&work))?;
+        }
         let due = shared.clone();
         shared.follower.alarms.start("wallet alarms", move || due.follower.run_alarms())?;
         let resend = shared.clone();
@@ -127,15 +127,6 @@ impl Follower {
         self.arrived.notify_one();
     }
 
-    /// Lets the wallets follow to a tip that a call has seen, even if its event has not come yet.
-    pub fn see_tip(&self, hash: BlockHash, height: u32) {
-        let mut inbox = self.inbox.lock();
-        if inbox.seen != Some(hash) {
-            inbox.seen = Some(hash);
-            self.enqueue(&mut inbox, NodeEvent::TipChanged { hash, height });
-        }
-    }
-
     /// In load order.
     pub fn loaded(&self) -> Vec<Arc<Wallet>> {
         self.loaded.read().by_slot.values().cloned().collect()
@@ -186,7 +177,7 @@ impl Follower {
         }
         wallet.feed.stop();
         self.busy.lock().remove(&wallet.slot);
-        self.index.forget(wallet.slot, wallet.entries.load(Ordering::Relaxed));
+        self.index.forget(wallet.slot);
     }
 
     pub fn give(&self, wallet: &Arc<Wallet>, item: Item) {

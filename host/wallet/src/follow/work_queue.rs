@@ -4,108 +4,43 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Weak};
-use std::thread::{self, JoinHandle};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use outrigger_node::NodeEvent;
 use outrigger_service::events::Event;
-use parking_lot::{Condvar, Mutex};
 
 use super::alarms::Due;
+use super::worker::Worker;
 use crate::Shared;
-use crate::error::{Result, WalletError};
+use crate::error::WalletError;
 use crate::live::Wallet;
 use crate::live::feed::{Item, worth};
 use crate::live::lag::Lag;
 use crate::reorganisations::RemovedBlocks;
 
-/// The most threads for all wallets. Most of them wait for disks, so there may be more than CPUs.
-pub const MAX_THREADS: usize = 8;
+/// The number of threads for all wallets. Most of them wait for disks, so there may be more than CPUs.
+pub const THREADS: usize = 8;
 /// The most items per turn.
 const MAX_BATCH: usize = 1000;
 /// The first and the longest pause before a wallet retries to follow the chain.
 const RETRY: Duration = Duration::from_secs(1);
 const MAX_RETRY: Duration = Duration::from_secs(60);
 
-#[derive(Default)]
-struct State {
-    ready: VecDeque<Arc<Wallet>>,
-    waiting: usize,
-    threads: Vec<JoinHandle<()>>,
-    stopping: bool,
-    shared: Weak<Shared>,
-}
-
-#[derive(Default)]
-pub struct WorkQueue {
-    state: Mutex<State>,
-    arrived: Condvar,
-}
+pub type WorkQueue = Worker<VecDeque<Arc<Wallet>>>;
 
 impl WorkQueue {
-    pub fn start(&self, shared: &Arc<Shared>) -> Result<()> {
-        let mut state = self.state.lock();
-        state.shared = Arc::downgrade(shared);
-        Ok(add_thread(&mut state)?)
-    }
-
     /// Queues a wallet. The caller makes sure that it is queued only once.
     pub fn queue(&self, wallet: Arc<Wallet>) {
-        let mut state = self.state.lock();
-        if state.stopping {
-            return;
-        }
-        state.ready.push_back(wallet);
-        if state.waiting < state.ready.len()
-            && state.threads.len() < MAX_THREADS
-            && let Err(error) = add_thread(&mut state)
-        {
-            // The existing threads do the work, only later.
-            tracing::warn!(%error, "cannot start another wallet thread");
-        }
-        drop(state);
-        self.arrived.notify_one();
+        self.give(|ready| ready.push_back(wallet));
     }
 
-    pub fn stop(&self) {
-        let mut state = self.state.lock();
-        state.stopping = true;
-        state.ready.clear();
-        let threads = std::mem::take(&mut state.threads);
-        drop(state);
-        self.arrived.notify_all();
-        for thread in threads {
-            // The threads catch panics.
-            let _ = thread.join();
+    /// Works on wallets until the queue is stopped.
+    pub fn run(&self, shared: &Shared) {
+        while let Some(wallet) = self.take(|ready| ready.pop_front().ok_or(None)) {
+            turn(shared, &wallet);
         }
     }
-
-    fn next(&self) -> Option<Arc<Wallet>> {
-        let mut state = self.state.lock();
-        loop {
-            if state.stopping {
-                return None;
-            }
-            if let Some(wallet) = state.ready.pop_front() {
-                return Some(wallet);
-            }
-            state.waiting += 1;
-            self.arrived.wait(&mut state);
-            state.waiting -= 1;
-        }
-    }
-}
-
-fn add_thread(state: &mut State) -> std::io::Result<()> {
-    let Some(shared) = state.shared.upgrade() else { return Ok(()) };
-    let run = move || {
-        while let Some(wallet) = shared.follower.work_queue.next() {
-            turn(&shared, &wallet);
-        }
-    };
-    state.threads.push(thread::Builder::new().name("wallet".into()).spawn(run)?);
-    Ok(())
 }
 
 fn turn(shared: &Shared, wallet: &Arc<Wallet>) {
@@ -170,7 +105,7 @@ impl Wallet {
             Err(error) => {
                 items.clear();
                 self.feed.set_behind(true);
-                self.fall_behind(&error);
+                self.fall_behind(error);
             }
         }
     }
@@ -191,26 +126,25 @@ impl Wallet {
     }
 
     /// Records why the wallet cannot follow the chain, and schedules a retry unless one is scheduled.
-    fn fall_behind(&self, error: &WalletError) {
-        let (text, unavailable) = (error.to_string(), error.is_unavailable());
-        let read_only = matches!(error, WalletError::Rewind { .. });
-        let mut lag = self.lag.lock();
-        let (wait, planned) = lag.as_ref().map_or((RETRY, None), |lag| ((2 * lag.wait).min(MAX_RETRY), lag.planned));
-        if planned.is_some() {
-            lag.iter_mut().for_each(|lag| *lag = Lag { text: text.clone(), unavailable, read_only, ..*lag });
-            return;
-        }
-        // Logged as an error only once: while a node is away for a day, the retries of each wallet would fill the log.
-        match &*lag {
-            None => tracing::error!(
-                wallet = self.name(),
-                error = text,
-                "the wallet cannot follow the chain; the host retries until it can"
-            ),
-            Some(_) => tracing::debug!(wallet = self.name(), error = text, "the wallet still cannot follow the chain"),
-        }
+    fn fall_behind(&self, error: WalletError) {
+        let (mut lag, wallet) = (self.lag.lock(), self.name());
+        let wait = match &mut *lag {
+            Some(Lag { error: last, planned: Some(_), .. }) => {
+                *last = error;
+                return;
+            }
+            Some(lag) => {
+                tracing::debug!(wallet, %error, "the wallet still cannot follow the chain");
+                (2 * lag.wait).min(MAX_RETRY)
+            }
+            None => {
+                // Logged as an error only once: while a node is away for a day, the retries of each wallet would fill the log.
+                tracing::error!(wallet, %error, "the wallet cannot follow the chain; the host retries until it can");
+                RETRY
+            }
+        };
         let at = Instant::now() + wait;
-        *lag = Some(Lag { text, unavailable, read_only, wait, planned: Some(at) });
+        *lag = Some(Lag { error, wait, planned: Some(at) });
         drop(lag);
         self.shared.follower.alarms.set(at, Due::Retry(self.slot));
     }

@@ -1,7 +1,7 @@
-//! A thread with a queue.
+//! Threads with a queue.
 
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
@@ -11,7 +11,7 @@ use crate::error::Result;
 struct State<W> {
     work: W,
     stopping: bool,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 #[derive(Default)]
@@ -20,28 +20,35 @@ pub struct Worker<W> {
     changed: Condvar,
 }
 
-impl<W> Worker<W> {
+impl<W: Default> Worker<W> {
+    /// Starts a thread. `run` takes work until there is none, and catches panics.
     pub fn start(&self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<()> {
-        self.state.lock().thread = Some(thread::Builder::new().name(name.to_owned()).spawn(run)?);
+        self.state.lock().threads.push(thread::Builder::new().name(name.to_owned()).spawn(run)?);
         Ok(())
     }
 
+    /// Changes the work. Once the threads must end, it stays empty: it may hold wallets, which hold the worker.
     pub fn give<R>(&self, change: impl FnOnce(&mut W) -> R) -> R {
-        let changed = change(&mut self.state.lock().work);
+        let mut state = self.state.lock();
+        let changed = change(&mut state.work);
+        if state.stopping {
+            state.work = W::default();
+        }
+        drop(state);
         self.changed.notify_one();
         changed
     }
 
-    /// Waits until `take` succeeds. Without work, `take` fails with the time after which to try again, or with `None` to
-    /// wait for more work. Returns `None` once the thread must end.
-    pub fn take<R>(&self, mut take: impl FnMut(&mut W) -> std::result::Result<R, Option<Duration>>) -> Option<R> {
+    /// Waits until `take` succeeds. Without work, `take` fails with the time at which to try again, or with `None` to wait
+    /// for more work. Returns `None` once the thread must end.
+    pub fn take<R>(&self, mut take: impl FnMut(&mut W) -> std::result::Result<R, Option<Instant>>) -> Option<R> {
         let mut state = self.state.lock();
         while !state.stopping {
             match take(&mut state.work) {
                 Ok(taken) => return Some(taken),
                 Err(None) => self.changed.wait(&mut state),
                 Err(Some(time)) => {
-                    self.changed.wait_for(&mut state, time);
+                    self.changed.wait_until(&mut state, time);
                 }
             }
         }
@@ -50,12 +57,11 @@ impl<W> Worker<W> {
 
     pub fn stop(&self) {
         let mut state = self.state.lock();
-        state.stopping = true;
-        let thread = state.thread.take();
+        (state.stopping, state.work) = (true, W::default());
+        let threads = std::mem::take(&mut state.threads);
         drop(state);
         self.changed.notify_all();
-        if let Some(thread) = thread {
-            // The thread catches panics.
+        for thread in threads {
             let _ = thread.join();
         }
     }

@@ -87,8 +87,6 @@ pub enum WaitOutcome {
 pub struct Feed {
     state: Mutex<State>,
     progress: Condvar,
-    /// Mirrors `Stage::Idle`, to be read without the lock.
-    idle: AtomicBool,
     /// Whether an event was dropped. The wallet then reads the chain and the mempool again.
     behind: AtomicBool,
     /// The mempool's sequence at the last full read; 0 before the first.
@@ -105,7 +103,6 @@ impl Feed {
         Self {
             state: Mutex::new(state),
             progress: Condvar::new(),
-            idle: AtomicBool::new(true),
             behind: AtomicBool::new(false),
             mempool: AtomicU64::new(0),
             retreats: AtomicU64::new(0),
@@ -113,7 +110,7 @@ impl Feed {
     }
 
     pub fn is_idle(&self) -> bool {
-        self.idle.load(Ordering::Acquire)
+        self.state.lock().stage == Stage::Idle
     }
 
     /// Whether the wallet has missed an event and has not caught up since.
@@ -216,7 +213,6 @@ impl Feed {
         let idle = state.stage == Stage::Idle;
         if idle {
             state.stage = Stage::Queued;
-            self.idle.store(false, Ordering::Release);
         }
         idle
     }
@@ -241,7 +237,6 @@ impl Feed {
         }
         let more = !state.items.is_empty() && !state.stopping;
         state.stage = if more { Stage::Queued } else { Stage::Idle };
-        self.idle.store(!more, Ordering::Release);
         drop(state);
         self.progress.notify_all();
         more

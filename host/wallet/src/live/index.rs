@@ -7,7 +7,6 @@
 //! additions while a block is compared with all wallets.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -19,8 +18,6 @@ pub type WalletNumber = u32;
 const SHARDS: usize = 256;
 /// Marks an entry of several wallets. The other bits are the position of the wallets' list in [`Shard::lists`].
 const SHARED: u32 = 1 << 31;
-/// Entries of unloaded wallets are removed once there are this many, and at least as many as entries of loaded wallets.
-const MANY_DEAD: u64 = 1_000;
 
 #[derive(Default)]
 struct Shard {
@@ -34,28 +31,18 @@ impl Shard {
         self.lists.get((entry & !SHARED) as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns whether the entry is new.
-    fn add(&mut self, bits: u32, slot: WalletNumber) -> bool {
-        let Some(entry) = self.owners.get(&bits).copied() else {
-            self.owners.insert(bits, slot);
-            return true;
-        };
-        if entry & SHARED == 0 {
-            if entry == slot {
-                return false;
+    fn add(&mut self, bits: u32, slot: WalletNumber) {
+        let entry = *self.owners.entry(bits).or_insert(slot);
+        if entry & SHARED != 0 {
+            if let Some(list) = self.lists.get_mut((entry & !SHARED) as usize)
+                && let Err(at) = list.binary_search(&slot)
+            {
+                list.insert(at, slot);
             }
+        } else if entry != slot {
             let place = u32::try_from(self.lists.len()).unwrap_or(!SHARED) & !SHARED;
             self.lists.push(vec![entry.min(slot), entry.max(slot)]);
             self.owners.insert(bits, place | SHARED);
-            return true;
-        }
-        let Some(list) = self.lists.get_mut((entry & !SHARED) as usize) else { return false };
-        match list.binary_search(&slot) {
-            Ok(_) => false,
-            Err(at) => {
-                list.insert(at, slot);
-                true
-            }
         }
     }
 
@@ -77,20 +64,14 @@ pub struct Index {
     shards: Vec<RwLock<Shard>>,
     /// Locked shared by additions, exclusively while something is compared with all wallets.
     comparing: RwLock<()>,
-    entries: AtomicU64,
-    dead: Mutex<Dead>,
-}
-
-#[derive(Default)]
-struct Dead {
-    slots: HashSet<WalletNumber>,
-    entries: u64,
+    /// Unloaded wallets with entries.
+    dead: Mutex<HashSet<WalletNumber>>,
 }
 
 impl Default for Index {
     fn default() -> Self {
         let shards = (0..SHARDS).map(|_| RwLock::default()).collect();
-        Self { shards, comparing: RwLock::default(), entries: AtomicU64::new(0), dead: Mutex::default() }
+        Self { shards, comparing: RwLock::default(), dead: Mutex::default() }
     }
 }
 
@@ -103,13 +84,11 @@ impl Index {
         Some(self.shard(interest)?.read())
     }
 
-    /// Adds an interest. Returns whether it is new.
-    pub fn add(&self, slot: WalletNumber, interest: u64) -> bool {
+    pub fn add(&self, slot: WalletNumber, interest: u64) {
         let _shared = self.comparing.read();
-        let Some(shard) = self.shard(interest) else { return false };
-        let new = shard.write().add(interest as u32, slot);
-        self.entries.fetch_add(u64::from(new), Ordering::Relaxed);
-        new
+        if let Some(shard) = self.shard(interest) {
+            shard.write().add(interest as u32, slot);
+        }
     }
 
     pub fn has(&self, slot: WalletNumber, interest: u64) -> bool {
@@ -141,29 +120,21 @@ impl Index {
         self.comparing.write()
     }
 
-    /// Records that a wallet with this many entries was unloaded.
-    pub fn forget(&self, slot: WalletNumber, entries: u64) {
-        let mut dead = self.dead.lock();
-        dead.slots.insert(slot);
-        dead.entries += entries;
+    /// Records that a wallet was unloaded.
+    pub fn forget(&self, slot: WalletNumber) {
+        self.dead.lock().insert(slot);
     }
 
-    /// Removes the entries of unloaded wallets, if there are many.
+    /// Removes the entries of unloaded wallets.
     pub fn sweep(&self) {
-        let (slots, entries) = {
-            let mut dead = self.dead.lock();
-            let living = self.entries.load(Ordering::Relaxed).saturating_sub(dead.entries);
-            if dead.entries < MANY_DEAD || dead.entries < living {
-                return;
-            }
-            (std::mem::take(&mut dead.slots), std::mem::take(&mut dead.entries))
-        };
+        let dead = std::mem::take(&mut *self.dead.lock());
+        if dead.is_empty() {
+            return;
+        }
         for shard in &self.shards {
             let mut shard = shard.write();
-            let kept = shard.without(&slots);
-            *shard = kept;
+            *shard = shard.without(&dead);
         }
-        self.entries.fetch_sub(entries, Ordering::Relaxed);
     }
 }
 
@@ -182,17 +153,17 @@ mod tests {
     #[test]
     fn an_interest_leads_to_all_wallets_that_have_it() {
         let index = Index::default();
-        assert!(index.add(3, 77) && !index.add(3, 77));
+        [3, 3].into_iter().for_each(|slot| index.add(slot, 77));
         assert_eq!((found(&index, 77), found(&index, 78)), (vec![3], vec![]));
-        assert!(index.add(1, 77) && index.add(2, 77) && !index.add(1, 77) && !index.add(2, 77));
+        [1, 2, 1, 2].into_iter().for_each(|slot| index.add(slot, 77));
         assert_eq!(found(&index, 77), [1, 2, 3]);
         assert!(index.has(2, 77) && !index.has(4, 77) && !index.has(2, 78));
     }
 
     #[test]
-    fn the_entries_of_unloaded_wallets_are_taken_out_when_they_are_many() {
+    fn the_entries_of_unloaded_wallets_are_taken_out() {
         let index = Index::default();
-        let interests: Vec<u64> = (0..MANY_DEAD).map(|number| number << 32 | number).collect();
+        let interests: Vec<u64> = (0..1_000).map(|number| number << 32 | number).collect();
         for interest in &interests {
             index.add(1, *interest);
         }
@@ -200,10 +171,10 @@ mod tests {
         index.add(2, 5);
         index.sweep();
         assert!(index.has(1, interests[7]), "nothing is dead");
-        index.forget(1, MANY_DEAD);
+        index.forget(1);
         index.sweep();
         assert!(interests.iter().all(|interest| !index.has(1, *interest)));
         assert!(index.has(2, interests[0]) && index.has(2, 5));
-        assert_eq!(index.entries.load(Ordering::Relaxed), 2);
+        assert_eq!(index.shards.iter().map(|shard| shard.read().owners.len()).sum::<usize>(), 2);
     }
 }

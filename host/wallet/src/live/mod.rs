@@ -8,11 +8,10 @@ pub mod rescan_slot;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use bitcoin::OutPoint;
-use bitcoin::secp256k1::{All, Secp256k1};
 use outrigger_service::ErrorKind;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{SpendSettings, WalletInfo};
@@ -21,7 +20,7 @@ use parking_lot::Mutex;
 
 use super::Shared;
 use super::attempts::UnlockAttempts;
-use super::descriptors::{DescriptorCache, SECP};
+use super::descriptors::DescriptorCache;
 use super::encrypt::EncryptionKey;
 use super::error::Result;
 use super::guards::Guarded;
@@ -63,7 +62,6 @@ pub struct Wallet {
     pub(super) store: Store,
     pub(super) shared: Arc<Shared>,
     pub(super) slot: WalletNumber,
-    pub(super) secp: &'static Secp256k1<All>,
     pub(super) descriptors: DescriptorCache,
     pub(super) lock: Mutex<Lock>,
     /// Coins that payments do not choose (lockunspent). Changed under the write lock.
@@ -84,8 +82,6 @@ pub struct Wallet {
     pub(super) attempts: Arc<UnlockAttempts>,
     /// Held while former secrets are removed.
     pub(super) scrubbing: Mutex<()>,
-    /// The number of its entries in the index.
-    pub(super) entries: AtomicU64,
     /// Whether a call has selected it since the last maintenance.
     pub(super) asked: AtomicBool,
     pub(super) sums: Latest<Sums>,
@@ -116,7 +112,6 @@ impl Wallet {
             slot: shared.follower.new_slot(),
             descriptors: DescriptorCache::new(shared.network),
             shared,
-            secp: &SECP,
             lock: Mutex::new(lock),
             locked_coins: Mutex::new(locked_coins),
             turns: Turns::default(),
@@ -129,7 +124,6 @@ impl Wallet {
             outgoing: Mutex::default(),
             retreat: Mutex::default(),
             scrubbing: Mutex::new(()),
-            entries: AtomicU64::new(0),
             asked: AtomicBool::new(true),
             sums: Latest::default(),
             labels: Latest::default(),
@@ -151,7 +145,7 @@ impl Wallet {
 
     /// Why the wallet refuses writes, if it does.
     pub(super) fn read_only(&self) -> Option<String> {
-        self.lag.lock().as_ref().filter(|lag| lag.read_only).map(|lag| lag.text.clone())
+        self.lag.lock().as_ref().filter(|lag| lag.is_read_only()).map(|lag| lag.error.to_string())
     }
 
     pub fn name(&self) -> &str {

@@ -38,11 +38,6 @@ pub enum Stage {
 }
 
 impl Slot {
-    /// Whether a rescan is reserved and has not started.
-    pub fn is_reserved(&self) -> bool {
-        matches!(self.state.lock().stage, Stage::Reserved { .. })
-    }
-
     /// An import has stored the start of the reserved rescan.
     pub fn note_stored(&self, row: RescanRow) {
         if let Stage::Reserved { stored, .. } = &mut self.state.lock().stage {

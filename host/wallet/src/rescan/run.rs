@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -319,14 +319,10 @@ impl Chunks {
         self.take(chunk).map(Some)
     }
 
-    /// `None` if no chunk is ready.
+    /// `None` if no chunk is ready. [`Self::next`] reports a lost thread.
     fn next_now(&mut self) -> Result<Option<Chunk>> {
-        let chunk = match self.receiver().map(Receiver::try_recv) {
-            None | Some(Err(TryRecvError::Empty)) => return Ok(None),
-            Some(Err(TryRecvError::Disconnected)) => Err(lost_thread()),
-            Some(Ok(chunk)) => chunk,
-        };
-        self.take(chunk).map(Some)
+        let ready = self.receiver().and_then(|receiver| receiver.try_recv().ok());
+        ready.map(|chunk| self.take(chunk)).transpose()
     }
 }
 

@@ -10,7 +10,7 @@ use outrigger_service::wire::from_bytes;
 
 use super::reach::Ends;
 use crate::descriptors::derive;
-use crate::error::{Result, WalletError};
+use crate::error::Result;
 use crate::live::Wallet;
 use crate::store::rows::ScriptRow;
 use crate::write::Write;
@@ -61,7 +61,7 @@ impl WatchedScripts {
         let (txn, t) = (wallet.store.read()?, wallet.store.tables);
         let mut wanted = Self { set: ScriptSet::default(), count: t.scripts.len(&txn)?, reach: BTreeMap::new() };
         for entry in t.scripts.iter(&txn)? {
-            let row: ScriptRow = from_bytes(entry?.1).map_err(WalletError::Damaged)?;
+            let row: ScriptRow = from_bytes(entry?.1)?;
             if is_wanted(&row) {
                 wanted.set.insert(&row.script);
             }

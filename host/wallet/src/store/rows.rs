@@ -20,9 +20,7 @@ wire_struct! {
         /// Whether the wallet was created blank and has no descriptor from createwalletdescriptor. Imports do not change it.
         pub blank: bool,
         pub avoid_reuse: bool,
-        /// The order position of the next new transaction.
         pub next_order_position: u64,
-        /// The number of the next new descriptor.
         pub next_descriptor: u32,
         /// The number of the next key of the imported keypool.
         pub next_pool: u64,
@@ -109,7 +107,6 @@ wire_struct! {
         pub range_end: u32,
         /// The first derived index.
         pub derived_begin: u32,
-        /// The next index for a new address.
         pub next_index: u32,
         /// The wire number of the `AddressType`; `None` for pk, bare multisig and combo.
         pub output_type: Option<u8>,
@@ -178,7 +175,6 @@ wire_struct! {
     pub struct CoinRow {
         pub value: Amount,
         pub script: ScriptBuf,
-        /// The transaction's state.
         pub state: TxState,
         pub coinbase: bool,
         pub ownership: Ownership,

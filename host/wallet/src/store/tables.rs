@@ -172,11 +172,8 @@ tables!(
     imported_pool,
 );
 
-/// The tables that a file of this layout may lack. A load makes them.
-pub const LATER: [&str; 2] = ["log", "log_due"];
-
 pub fn get<T: Wire>(table: Table, txn: &RoTxn<'_>, key: &[u8]) -> Result<Option<T>> {
-    table.get(txn, key)?.map(|bytes| from_bytes(bytes).map_err(WalletError::Damaged)).transpose()
+    Ok(table.get(txn, key)?.map(from_bytes).transpose()?)
 }
 
 pub fn put<T: Wire>(table: Table, txn: &mut RwTxn<'_>, key: &[u8], row: &T) -> Result<()> {
@@ -251,18 +248,17 @@ impl Tables {
     }
 
     pub fn transaction(&self, txn: &RoTxn<'_>, txid: &Txid) -> Result<Option<WalletTransaction>> {
-        self.stored(txn, txid)?.map(|row| from_bytes(row).map_err(WalletError::Damaged)).transpose()
+        Ok(self.stored(txn, txid)?.map(from_bytes).transpose()?)
     }
 
     /// A transaction's row, decoded in place.
     pub fn transaction_view<'t>(&self, txn: &'t RoTxn<'_>, txid: &Txid) -> Result<Option<WalletTransactionView<'t>>> {
-        let view = |row| WalletTransaction::view(&mut Reader::new(row)).map_err(WalletError::Damaged);
-        self.stored(txn, txid)?.map(view).transpose()
+        Ok(self.stored(txn, txid)?.map(|row| WalletTransaction::view(&mut Reader::new(row))).transpose()?)
     }
 
     /// The row at an order position (BE).
     pub fn transaction_at(&self, txn: &RoTxn<'_>, order_position: &[u8]) -> Result<WalletTransaction> {
-        from_bytes(self.stored_at(txn, order_position)?).map_err(WalletError::Damaged)
+        Ok(from_bytes(self.stored_at(txn, order_position)?)?)
     }
 
     pub fn serialised<'t>(&self, txn: &'t RoTxn<'_>, txid: &Txid) -> Result<Option<&'t [u8]>> {
@@ -289,12 +285,11 @@ impl Tables {
         get(self.descriptors, txn, &number.to_be_bytes())
     }
 
-    /// All descriptors, with their numbers.
     pub fn all_descriptors(&self, txn: &RoTxn<'_>) -> Result<Vec<(u32, DescriptorRow)>> {
         let mut rows = Vec::new();
         for entry in self.descriptors.iter(txn)? {
             let (number, row) = entry?;
-            rows.push((number_from_key(number)?, from_bytes(row).map_err(WalletError::Damaged)?));
+            rows.push((number_from_key(number)?, from_bytes(row)?));
         }
         Ok(rows)
     }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::busy::{Busy, at_once};
 use super::{Harness, elsewhere, foreign, kind_of, settings, spend};
-use crate::follow::MAX_THREADS;
+use crate::follow::THREADS;
 use crate::{Settings, Wallet, WalletManager};
 
 fn wallet(harness: &Harness, name: &str) -> Arc<Wallet> {
@@ -130,7 +130,7 @@ fn a_transaction_of_the_mempool_wakes_only_the_wallets_that_it_concerns() {
 #[test]
 fn wallets_that_are_written_to_hold_no_thread() {
     let harness = Harness::with_wallet();
-    let scripts: Vec<_> = (0..MAX_THREADS + 2)
+    let scripts: Vec<_> = (0..THREADS + 2)
         .map(|number| {
             let name = format!("busy{number}");
             harness.create(&name, |_| {});

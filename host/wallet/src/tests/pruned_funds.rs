@@ -82,7 +82,7 @@ fn gethdkeys_and_dumpprivkey_tell_the_keys_of_descriptors() {
         let info = harness.view().scripts(vec![script]).unwrap().remove(0).unwrap();
         let public_key = &info.solving.public_keys[0];
         let wif = harness.view().private_key(&hash160(public_key)).unwrap().expect("the wallet has the key");
-        let told = PrivateKey::from_wif(wif.expose()).unwrap().public_key(harness.view().wallet().secp);
+        let told = PrivateKey::from_wif(wif.expose()).unwrap().public_key(&crate::descriptors::SECP);
         assert_eq!(told.to_bytes(), public_key.0, "{kind:?}");
     }
     assert!(harness.view().private_key(&[7; 20]).unwrap().is_none());

@@ -18,12 +18,9 @@ impl WalletView {
         Ok(sums.balances(query, self.synced.height, |txid| trust.trusted(txid, &TxState::InMempool, true))?)
     }
 
-    pub fn spent_from(&self, scripts: &[ScriptBuf]) -> ServiceResult<Vec<bool>> {
-        let is_spent = |script: &ScriptBuf| {
-            let row = self.t().script(&self.txn, script)?;
-            Ok(row.is_some_and(|row| row.spent_from))
-        };
-        Ok(scripts.iter().map(is_spent).collect::<Result<_>>()?)
+    pub fn spent_from(&self, scripts: &[ScriptBuf]) -> Result<Vec<bool>> {
+        let is_spent = |script: &ScriptBuf| Ok(self.t().script(&self.txn, script)?.is_some_and(|row| row.spent_from));
+        scripts.iter().map(is_spent).collect()
     }
 
     /// Checks the cached sums and labels against the tables.

@@ -6,7 +6,7 @@ use outrigger_service::wallet::{CoinBatch, Ownership, WalletCoin};
 use outrigger_service::wire::{Blob, from_bytes};
 
 use super::{MAX_BATCH, Page, WalletView, check_place, page};
-use crate::error::{Result, WalletError};
+use crate::error::Result;
 use crate::store::rows::CoinRow;
 use crate::store::tables::outpoint_from;
 
@@ -43,7 +43,7 @@ impl WalletView {
         let (labels, mut trust) = (self.all_labels()?, self.trust());
         let mut coins = Vec::with_capacity(rows.len());
         for (key, row) in rows {
-            let row: CoinRow = from_bytes(&row).map_err(WalletError::Damaged)?;
+            let row: CoinRow = from_bytes(&row)?;
             let outpoint = outpoint_from(&key)?;
             let trusted = trust.trusted(&outpoint.txid, &row.state, row.from_us)?;
             let label = labels.get(&row.script).map(str::to_owned);

@@ -14,7 +14,7 @@ use outrigger_service::wallet::{
 use outrigger_service::wire::{Blob, Encoded, from_bytes};
 
 use super::{WalletView, check_place};
-use crate::error::{Result, WalletError};
+use crate::error::Result;
 use crate::store::tables::{OF_WALLET, WITNESS};
 use crate::trust::{TrustResolver, replaceable};
 use outrigger_disk::{Pair, StoreError};
@@ -41,9 +41,9 @@ impl WalletView {
         Ok(batch.finish(None))
     }
 
-    pub fn raw_transactions(&self, txids: &[Txid]) -> ServiceResult<Vec<Option<Blob>>> {
+    pub fn raw_transactions(&self, txids: &[Txid]) -> Result<Vec<Option<Blob>>> {
         let raw = |txid: &Txid| Ok(self.t().serialised(&self.txn, txid)?.map(|raw| Blob(raw.to_vec())));
-        Ok(txids.iter().map(raw).collect::<Result<_>>()?)
+        txids.iter().map(raw).collect()
     }
 
     pub fn alternate_wtxids(&self, txids: &[Txid]) -> Result<Vec<Vec<Wtxid>>> {
@@ -54,9 +54,8 @@ impl WalletView {
         txids.iter().map(|txid| self.t().alternate_wtxids(&self.txn, txid)).collect()
     }
 
-    pub fn spenders(&self, outpoints: &[OutPoint]) -> ServiceResult<Vec<Vec<Txid>>> {
-        let spenders = |outpoint| self.t().spenders(&self.txn, outpoint);
-        Ok(outpoints.iter().map(spenders).collect::<Result<_>>()?)
+    pub fn spenders(&self, outpoints: &[OutPoint]) -> Result<Vec<Vec<Txid>>> {
+        outpoints.iter().map(|outpoint| self.t().spenders(&self.txn, outpoint)).collect()
     }
 
     /// Whether each transaction can be replaced (BIP 125). Queries the node at most once.
@@ -219,13 +218,10 @@ struct UnsettledStates<'v> {
 impl UnsettledStates<'_> {
     /// Appends a row, with its state unless it is settled.
     fn push(&mut self, row: &[u8], batch: &mut HistoryWriter) -> Result<()> {
-        let unsettled = if WalletTransaction::is_settled(row) {
-            None
-        } else {
-            Some(self.unsettled_state_of(&from_bytes(row).map_err(WalletError::Damaged)?)?)
-        };
+        let unsettled =
+            if WalletTransaction::is_settled(row) { None } else { Some(self.unsettled_state_of(&from_bytes(row)?)?) };
         let labels = self.view.all_labels()?;
-        batch.push(row, unsettled.as_ref(), |script| labels.get(script)).map_err(WalletError::Damaged)
+        Ok(batch.push(row, unsettled.as_ref(), |script| labels.get(script))?)
     }
 
     fn unsettled_state_of(&mut self, row: &WalletTransaction) -> Result<UnsettledState> {

@@ -13,8 +13,8 @@ use zeroize::Zeroizing;
 
 use super::WalletView;
 use crate::encrypt::EncryptionKey;
-use crate::error::{Result, WalletError};
-use crate::imported::{self, Knowledge, scripts_of_key};
+use crate::error::Result;
+use crate::imported::{self, scripts_of_key};
 use crate::keypool::private_key_at;
 use crate::store::rows::{KeyRow, ScriptRow};
 use crate::store::tables::hash160;
@@ -26,7 +26,7 @@ impl WalletView {
         let mut infos = Vec::new();
         let mut covered: HashSet<ScriptBuf> = HashSet::new();
         for entry in self.t().imported_keys.iter(&self.txn)? {
-            let row: KeyRow = from_bytes(entry?.1).map_err(WalletError::Damaged)?;
+            let row: KeyRow = from_bytes(entry?.1)?;
             if row.private {
                 covered.extend(scripts_of_key(&row.public_key));
                 let text = Zeroizing::new(format!("combo({})", row.expression()));
@@ -34,16 +34,17 @@ impl WalletView {
             }
         }
         for entry in self.t().scripts.iter(&self.txn)? {
-            let row: ScriptRow = from_bytes(entry?.1).map_err(WalletError::Damaged)?;
+            let row: ScriptRow = from_bytes(entry?.1)?;
             if row.imported == Ownership::None || !row.owners.is_empty() || covered.contains(&row.script) {
                 continue;
             }
             let knowledge = imported::knowledge(self.t(), &self.txn, &row.script)?;
-            let text = if self.stands_for(&knowledge, &row.script) {
-                let keys = knowledge.solving.public_keys.iter().map(|key| &key[..]);
-                self.with_private_keys(Zeroizing::new(knowledge.descriptor.clone()), keys, encryption_key)?
-            } else {
-                Secret::new(infer(&row.script, self.wallet.shared.network))
+            let text = match knowledge.descriptor.filter(|text| self.stands_for(text, &row.script)) {
+                Some(text) => {
+                    let keys = knowledge.solving.public_keys.iter().map(|key| &key[..]);
+                    self.with_private_keys(Zeroizing::new(text), keys, encryption_key)?
+                }
+                None => Secret::new(infer(&row.script, self.wallet.shared.network)),
             };
             infos.push(info(text, knowledge.timestamp));
         }
@@ -51,8 +52,8 @@ impl WalletView {
     }
 
     /// Whether the descriptor built from solving data derives the script.
-    fn stands_for(&self, knowledge: &Knowledge, script: &Script) -> bool {
-        let parsed = Descriptor::parse(&knowledge.descriptor, self.wallet.shared.network, Checksum::Optional);
+    fn stands_for(&self, descriptor: &str, script: &Script) -> bool {
+        let parsed = Descriptor::parse(descriptor, self.wallet.shared.network, Checksum::Optional);
         let expansion = parsed.ok().and_then(|parsed| parsed.first()?.expand(0).ok());
         expansion.is_some_and(|expansion| expansion.scripts.iter().any(|one| one.script_pubkey == *script))
     }

@@ -12,7 +12,6 @@ use outrigger_service::wire::Blob;
 
 use super::{Signing, WalletView};
 use crate::error::Result;
-use crate::ownership::label;
 
 /// In a sighash byte: the flag for a signature that commits only to its own input, and the mask and values of the rest.
 const ANYONE_CAN_PAY: u8 = 0x80;
@@ -67,11 +66,11 @@ impl WalletView {
                 sighashes: Blob(asked.into_iter().flatten().copied().collect()),
             });
         }
-        let mut outputs = Vec::with_capacity(transaction.output.len());
+        let (labels, mut outputs) = (self.all_labels()?, Vec::with_capacity(transaction.output.len()));
         for (at, output) in transaction.output.iter().enumerate() {
             let owner = match ownership(&output.script_pubkey)? {
                 Ownership::None | Ownership::WatchOnly => Owner::Foreign,
-                Ownership::Spendable if label(self.t(), &self.txn, &output.script_pubkey)?.is_none() => Owner::Change,
+                Ownership::Spendable if labels.get(&output.script_pubkey).is_none() => Owner::Change,
                 Ownership::Spendable => Owner::Own,
             };
             let committed = requests.iter().all(|request| commits(request, at));

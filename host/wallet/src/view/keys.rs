@@ -48,7 +48,6 @@ impl WalletView {
         Ok(keys.into_values().collect())
     }
 
-    /// The private key of a public key with this hash, as WIF.
     pub fn private_key(&self, public_key_hash: &[u8; 20]) -> ServiceResult<Option<Secret>> {
         let p2wpkh = p2wpkh(public_key_hash);
         let scripts = [p2pkh(public_key_hash), p2wpkh.to_p2sh(), p2wpkh];

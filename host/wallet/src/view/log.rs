@@ -11,7 +11,7 @@ use outrigger_standard::address;
 use outrigger_values::amount::Saturating;
 
 use super::WalletView;
-use crate::error::{Result, WalletError};
+use crate::error::Result;
 use crate::labels::Labels;
 use crate::log::log_number;
 use crate::store::rows::{LogRow, LogStateRow};
@@ -33,7 +33,7 @@ impl WalletView {
                 break;
             }
             let (key, row) = row?;
-            let entry = self.log_entry(log_number(key)?, from_bytes(row).map_err(WalletError::Damaged)?, labels)?;
+            let entry = self.log_entry(log_number(key)?, from_bytes(row)?, labels)?;
             payments += entry.payments.len();
             entries.push(entry);
         }

@@ -23,6 +23,7 @@ use outrigger_service::chain::BlockRef;
 use outrigger_service::wallet::{DescriptorInfo, Ownership, ScriptInfo, Synced, WalletInfo};
 use outrigger_service::wire::Secret;
 use outrigger_service::{ErrorKind, Result as ServiceResult};
+use outrigger_standard::descriptor::with_checksum;
 
 use super::error::Result;
 use super::imported::knowledge;
@@ -30,7 +31,6 @@ use super::keypool::private_key_of;
 use super::labels::Labels;
 use super::live::Wallet;
 use super::live::outgoing::Unsent;
-use super::ownership::label;
 use super::scrub;
 use super::store::rows::{DescriptorRow, ScriptRow};
 use super::store::tables::{SCRUB, Table};
@@ -170,13 +170,13 @@ impl WalletView {
         self.synced
     }
 
-    pub fn descriptor_texts(&self, numbers: &[u32]) -> ServiceResult<Vec<Option<String>>> {
+    pub fn descriptor_texts(&self, numbers: &[u32]) -> Result<Vec<Option<String>>> {
         let normalized = self.wallet.shared.rules().parents_normalized;
         let text = |number: &u32| match self.t().descriptor(&self.txn, *number)? {
             Some(row) if normalized => self.public_text(*number, &row).map(Some),
             row => Ok(row.map(|row| row.identity)),
         };
-        Ok(numbers.iter().map(text).collect::<Result<_>>()?)
+        numbers.iter().map(text).collect()
     }
 
     pub fn scripts(&self, scripts: Vec<ScriptBuf>) -> ServiceResult<Vec<Option<ScriptInfo>>> {
@@ -207,21 +207,21 @@ impl WalletView {
         texts: &HashMap<u32, String>,
     ) -> Result<Option<ScriptInfo>> {
         let (t, txn) = (self.t(), &*self.txn);
-        let label = label(t, txn, script)?;
+        let label = self.all_labels()?.get(script).map(str::to_owned);
         let imported = knowledge(t, txn, script)?;
-        let nothing = imported.solving.scripts.is_empty() && !imported.complete;
+        let nothing = imported.solving.scripts.is_empty() && imported.descriptor.is_none();
         if row.is_none() && label.is_none() && (nothing || !imported.known) {
             return Ok(None);
         }
         let ownership = row.as_ref().map_or(Ownership::None, ScriptRow::ownership);
         let mut info = ScriptInfo {
             ownership,
-            solvable: imported.complete,
+            solvable: imported.descriptor.is_some(),
             change: ownership != Ownership::None && label.is_none(),
             label,
             internal: false,
             timestamp: imported.timestamp,
-            descriptor: imported.checked_descriptor(),
+            descriptor: imported.descriptor.map(with_checksum).unwrap_or_default(),
             parents: Vec::new(),
             solving: imported.solving,
             origins: imported.origins,

@@ -9,7 +9,7 @@ use outrigger_service::wire::{Encoded, Reader, Viewed};
 use outrigger_values::amount::Saturating;
 
 use super::WalletView;
-use crate::error::{Result, WalletError};
+use crate::error::Result;
 
 impl WalletView {
     /// The sums in the order of each script's first counted payment.
@@ -22,7 +22,7 @@ impl WalletView {
         let (mut sums, mut places) =
             (Vec::<Received>::new(), HashMap::<&Script, Option<usize>, RandomState>::default());
         for entry in self.t().transactions.iter(&self.txn)? {
-            let row = WalletTransaction::view(&mut Reader::new(entry?.1)).map_err(WalletError::Damaged)?;
+            let row = WalletTransaction::view(&mut Reader::new(entry?.1))?;
             let depth = row.state.depth(self.synced.height);
             if depth < if row.coinbase { query.min_coinbase_depth } else { query.min_depth } {
                 continue;

@@ -19,7 +19,7 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 use outrigger_sign::{SignatureKind, message_digest, sign_digest, sign_requests, signs_anything};
 
 use super::WalletView;
-use crate::descriptors::{DescriptorPosition, Expansions};
+use crate::descriptors::{DescriptorPosition, Expansions, SECP};
 use crate::encrypt::EncryptionKey;
 use crate::error::{Result, WalletError};
 use crate::keypool::private_key_at;
@@ -314,7 +314,7 @@ impl WalletView {
             let Some(value) = self.t().keys.get(&self.txn, &place)? else { continue };
             let text = encryption_key.unwrap(&place, value)?;
             let key = PrivateKey::from_wif(text.expose()).map_err(|_| WalletError::damaged(value.len()))?;
-            ring.0.insert(key.public_key(self.wallet.secp).to_bytes(), Key(key.inner));
+            ring.0.insert(key.public_key(&SECP).to_bytes(), Key(key.inner));
         }
         Ok(ring)
     }

@@ -45,11 +45,7 @@ impl Side {
                 active.push((kind, row, available));
             }
         }
-        let mut pool = 0;
-        for entry in t.imported_pool.prefix_iter(txn, &[u8::from(internal)])? {
-            entry?;
-            pool += 1;
-        }
+        let pool = t.imported_pool.prefix_iter(txn, &[u8::from(internal)])?.count() as u64;
         Ok(Self { active, pool, internal })
     }
 

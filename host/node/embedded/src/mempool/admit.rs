@@ -17,7 +17,6 @@ use crate::params::MempoolLimits;
 use crate::validation::{
     ValidationError, check_inputs, check_transaction, describe_input, is_final, sequence_lock, verify_transaction,
 };
-use outrigger_node::NodeEvent;
 use outrigger_script::{Flags, transaction_sigop_cost};
 
 /// The maximum signature operation cost of a transaction.
@@ -28,7 +27,6 @@ const CARVE_OUT_SIZE: u64 = 10_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Terms {
-    /// A new submission.
     New,
     /// A transaction returns after a reorganisation: minimum feerates and chain limits do not apply. A former entry of the
     /// mempool keeps its entry time.
@@ -426,11 +424,11 @@ impl Pool {
     }
 
     /// Adds a transaction, removes the entries that it replaces, and evicts. Returns whether the transaction stays.
-    pub fn admit(&mut self, admissible: Admissible, now: u64, events: &mut Vec<NodeEvent>) -> bool {
+    pub fn admit(&mut self, admissible: Admissible, now: u64) -> bool {
         let Admissible { entry, replaced } = admissible;
         let txid = entry.txid;
-        self.enter(replaced, [entry], now, events);
-        self.trim(now, events);
+        self.enter(replaced, [entry], now);
+        self.trim(now);
         self.has(&txid)
     }
 
@@ -440,14 +438,9 @@ impl Pool {
         replaced: impl IntoIterator<Item = Txid>,
         entries: impl IntoIterator<Item = Entry>,
         now: u64,
-        events: &mut Vec<NodeEvent>,
     ) {
-        self.remove_all(replaced, events);
-        for entry in entries {
-            let transaction = entry.tx.clone();
-            self.add(entry);
-            events.push(NodeEvent::TransactionAdded { transaction, time: now, sequence: self.sequence });
-        }
+        self.remove_all(replaced);
+        entries.into_iter().for_each(|entry| self.add(entry, now));
     }
 }
 

@@ -9,17 +9,17 @@ use outrigger_service::chain::Tip;
 
 use super::{Entry, Offer, Pool, Rejection, Rules, Terms, View};
 use crate::decode::NamedBlock;
-use outrigger_node::events::{NodeEvent, Removal};
+use outrigger_node::Removal;
 use outrigger_values::FeeRate;
 
 impl Pool {
     /// Moves the mempool to another tip. `off` are the disconnected blocks, the highest first; `on` are the connected
     /// blocks, the lowest first.
-    pub fn follow(&mut self, view: &View, off: Vec<NamedBlock>, on: Vec<NamedBlock>, events: &mut Vec<NodeEvent>) {
+    pub fn follow(&mut self, view: &View, off: Vec<NamedBlock>, on: Vec<NamedBlock>) {
         self.tip = view.tip;
-        on.iter().for_each(|block| self.confirm(block, events));
+        on.iter().for_each(|block| self.confirm(block));
         if !off.is_empty() {
-            self.rebuild(view, off, &on, events);
+            self.rebuild(view, off, &on);
         }
         for txid in on.iter().flat_map(NamedBlock::txids) {
             self.deltas.remove(&txid);
@@ -29,33 +29,33 @@ impl Pool {
         if !on.is_empty() {
             self.min_feerate.block(now, self.fullness());
         }
-        self.trim(now, events);
+        self.trim(now);
     }
 
     /// Drops all entries, since the chain cannot be read.
-    pub fn clear(&mut self, tip: Tip, events: &mut Vec<NodeEvent>) {
+    pub fn clear(&mut self, tip: Tip) {
         self.tip = tip;
         let all = self.ids();
-        self.remove_all(all, events);
+        self.remove_all(all);
         self.sequence += 1;
     }
 
     /// Removes the block's transactions from the mempool, and every entry that conflicts with them.
-    fn confirm(&mut self, block: &NamedBlock, events: &mut Vec<NodeEvent>) {
+    fn confirm(&mut self, block: &NamedBlock) {
         for (tx, ids) in block.transactions().skip(1) {
             if self.graph.remove(&ids.txid).is_some() {
-                self.tell_removed(ids.txid, Removal::Confirmed, events);
+                self.tell_removed(ids.txid, Removal::Confirmed);
             }
             for input in &tx.input {
                 let conflict = self.graph.spender(&input.previous_output).copied();
-                self.remove_all(conflict, events);
+                self.remove_all(conflict);
             }
         }
     }
 
     /// Rebuilds the mempool after a reorganisation. The transactions of disconnected blocks enter first, then the
     /// former entries; an invalid transaction is dropped. The caller has called [`Self::confirm`] for each new block.
-    fn rebuild(&mut self, view: &View, off: Vec<NamedBlock>, on: &[NamedBlock], events: &mut Vec<NodeEvent>) {
+    fn rebuild(&mut self, view: &View, off: Vec<NamedBlock>, on: &[NamedBlock]) {
         let confirmed: HashSet<Txid> = on.iter().flat_map(NamedBlock::txids).collect();
         let here = self.graph.drain();
         let back = off.iter().rev().flat_map(|block| block.transactions().skip(1));
@@ -65,9 +65,7 @@ impl Pool {
             match self.examine(view, &offer, Rules::Alone(Terms::Again(None)), FeeRate::ZERO) {
                 Ok(admissible) => {
                     let time = admissible.entry.time;
-                    self.add(admissible.entry);
-                    let sequence = self.sequence;
-                    events.push(NodeEvent::TransactionAdded { transaction: offer.tx, time, sequence });
+                    self.add(admissible.entry, time);
                 }
                 Err(rejection) => {
                     tracing::debug!(txid = %offer.txid, ?rejection, "not put back after a reorganisation")
@@ -75,7 +73,7 @@ impl Pool {
             }
         }
         let dropped: BTreeSet<_> = here.into_iter().filter_map(|entry| self.put_back(view, entry)).collect();
-        dropped.into_iter().for_each(|txid| self.tell_removed(txid, Removal::Dropped, events));
+        dropped.into_iter().for_each(|txid| self.tell_removed(txid, Removal::Dropped));
     }
 
     /// Puts a former entry back. Returns the txid if the transaction is no longer valid.

@@ -84,6 +84,8 @@ pub struct Pool {
     /// The number of entries added and removed, for any reason.
     moves: u64,
     min_feerate: RollingMinFeerate,
+    /// Events that the observers have not received yet.
+    pub(super) events: Vec<NodeEvent>,
 }
 
 impl Pool {
@@ -96,6 +98,7 @@ impl Pool {
             sequence: 1,
             moves: 1,
             min_feerate: RollingMinFeerate::default(),
+            events: Vec::new(),
         }
     }
 
@@ -204,38 +207,41 @@ impl Pool {
     }
 
     /// Drops entries and their descendants, and emits their events by txid, as bitcoind does.
-    fn remove_all(&mut self, txids: impl IntoIterator<Item = Txid>, events: &mut Vec<NodeEvent>) {
+    fn remove_all(&mut self, txids: impl IntoIterator<Item = Txid>) {
         let doomed = self.graph.descendants(txids);
         let mut ordered: Vec<_> =
             doomed.iter().filter_map(|txid| self.graph.get(txid)).map(|entry| (entry.order, entry.txid)).collect();
         // Children arrived after their parents. They are removed first, while they are still linked to ancestors.
         ordered.sort_unstable();
         ordered.iter().rev().for_each(|(_, txid)| drop(self.graph.remove(txid)));
-        doomed.into_iter().for_each(|txid| self.tell_removed(txid, Removal::Dropped, events));
+        doomed.into_iter().for_each(|txid| self.tell_removed(txid, Removal::Dropped));
     }
 
-    fn tell_removed(&mut self, txid: Txid, reason: Removal, events: &mut Vec<NodeEvent>) {
+    fn tell_removed(&mut self, txid: Txid, reason: Removal) {
         self.sequence += 1;
         self.moves += 1;
-        events.push(NodeEvent::TransactionRemoved { txid, reason, sequence: self.sequence });
+        self.events.push(NodeEvent::TransactionRemoved { txid, reason, sequence: self.sequence });
     }
 
-    fn add(&mut self, entry: Entry) {
+    /// Adds an entry, and emits its event with this time, in Unix seconds.
+    fn add(&mut self, entry: Entry, time: u64) {
         self.sequence += 1;
         self.moves += 1;
+        let transaction = entry.tx.clone();
         self.graph.insert(entry);
+        self.events.push(NodeEvent::TransactionAdded { transaction, time, sequence: self.sequence });
     }
 
     /// Removes expired entries, then evicts those with the lowest feerate until the rest fits.
-    pub fn trim(&mut self, now: u64, events: &mut Vec<NodeEvent>) {
+    pub fn trim(&mut self, now: u64) {
         let expired = self.graph.older_than(now.saturating_sub(EXPIRY));
-        self.remove_all(expired, events);
+        self.remove_all(expired);
         while self.graph.usage > self.limits.max_usage {
             let Some(worst) = self.graph.worst() else { break };
             let rate = worst.descendants.feerate().saturating_add(self.limits.incremental_feerate);
             let txid = worst.txid;
             self.min_feerate.raise(rate, now, self.fullness());
-            self.remove_all([txid], events);
+            self.remove_all([txid]);
         }
     }
 }

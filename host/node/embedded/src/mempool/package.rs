@@ -4,7 +4,6 @@
 use std::collections::{BTreeSet, HashSet};
 
 use bitcoin::{OutPoint, SignedAmount, Txid, Wtxid};
-use outrigger_node::NodeEvent;
 use outrigger_service::mempool::{PackageMember, PackageOutcome};
 use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
@@ -204,8 +203,8 @@ impl Pool {
         Ok(())
     }
 
-    pub fn admit_package(&mut self, judged: PackageVerdict, now: u64, events: &mut Vec<NodeEvent>) {
+    pub fn admit_package(&mut self, judged: PackageVerdict, now: u64) {
         let entries = judged.examined.into_iter().map(|examined| examined.entry);
-        self.enter(judged.outcome.replaced, entries, now, events);
+        self.enter(judged.outcome.replaced, entries, now);
     }
 }

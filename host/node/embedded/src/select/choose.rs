@@ -1,6 +1,6 @@
 //! Selects the transactions of the next block by ancestor feerate, so that a child can pay for its parents.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::iter::Peekable;
 
@@ -25,33 +25,8 @@ pub fn choose(pool: &Pool, settings: &Settings) -> Vec<Selected> {
     Builder::new(pool, settings).build()
 }
 
-/// A transaction with some ancestors already selected.
-struct Package<'a> {
-    entry: &'a Entry,
-    /// The totals of the transaction and its unselected ancestors.
-    needs: Totals,
-    rate: FeeFrac,
-}
-
-impl PartialEq for Package<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Package<'_> {}
-
-impl PartialOrd for Package<'_> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Package<'_> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.rate.cmp(&other.rate).then_with(|| other.entry.txid.cmp(&self.entry.txid))
-    }
-}
+/// The feerate of a transaction with its unselected ancestors, and the transaction: by txid if equal.
+type Ranked = (FeeFrac, Reverse<Txid>);
 
 /// Whether an entry has neither parents nor children, like most entries.
 fn is_alone(entry: &Entry) -> bool {
@@ -63,9 +38,10 @@ struct Builder<'a> {
     pool: &'a Pool,
     settings: &'a Settings,
     /// Transactions with some ancestors already selected.
-    queue: BinaryHeap<Package<'a>>,
-    /// The totals of each queued transaction and its unselected ancestors. A queued package with other totals is stale.
-    needs: HashMap<Txid, Totals, RandomState>,
+    queue: BinaryHeap<Ranked>,
+    /// The totals of each queued transaction and its unselected ancestors, and its feerate. A queued one with another feerate
+    /// is stale.
+    needs: HashMap<Txid, (Totals, FeeFrac), RandomState>,
     chosen: Vec<&'a Entry>,
     /// The positions, from 1, of the selected transactions with parents or children. Others are never looked up.
     inside: HashMap<Txid, u32, RandomState>,
@@ -117,12 +93,16 @@ impl<'a> Builder<'a> {
             self.queue.pop();
         }
         let of_others = others.peek().map(|entry| (entry.mining_rate(), Reverse(entry.txid)));
-        let of_queue = self.queue.peek().map(|package| (package.rate, Reverse(package.entry.txid)));
-        if of_others > of_queue {
-            others.next().map(|entry| (entry, entry.ancestors))
-        } else {
-            self.queue.pop().map(|package| (package.entry, package.needs))
+        if of_others.as_ref() > self.queue.peek() {
+            return others.next().map(|entry| (entry, entry.ancestors));
         }
+        let package = self.queue.pop()?;
+        // Queued twice, if an ancestor was selected without an effect on the feerate.
+        while self.queue.peek() == Some(&package) {
+            self.queue.pop();
+        }
+        let (_, Reverse(txid)) = package;
+        Some((self.pool.graph.get(&txid)?, self.needs.get(&txid)?.0))
     }
 
     /// Whether an entry was selected, perhaps as an ancestor of another.
@@ -135,8 +115,8 @@ impl<'a> Builder<'a> {
         !entry.parents.is_empty() && self.needs.contains_key(&entry.txid)
     }
 
-    fn is_stale(&self, package: &Package) -> bool {
-        self.is_chosen(package.entry) || self.needs.get(&package.entry.txid) != Some(&package.needs)
+    fn is_stale(&self, (rate, Reverse(txid)): &Ranked) -> bool {
+        self.inside.contains_key(txid) || self.needs.get(txid).is_none_or(|(_, now)| now != rate)
     }
 
     fn fits(&self, package: &Totals) -> bool {
@@ -184,10 +164,10 @@ impl<'a> Builder<'a> {
             if self.is_chosen(entry) {
                 continue;
             }
-            let needs = self.needs.entry(descendant).or_insert(entry.ancestors);
+            let (needs, rate) = self.needs.entry(descendant).or_insert((entry.ancestors, entry.mining_rate()));
             needs.subtract(&chosen.own());
-            let rate = needs.feefrac().min(entry.own().feefrac());
-            self.queue.push(Package { entry, needs: *needs, rate });
+            *rate = needs.feefrac().min(entry.own().feefrac());
+            self.queue.push((*rate, Reverse(descendant)));
         }
     }
 

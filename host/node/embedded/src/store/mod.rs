@@ -31,16 +31,14 @@ pub const LAYOUT: u64 = 2;
 /// Keys of the table `meta`.
 mod meta {
     pub const LAYOUT: &[u8] = b"layout";
-    pub const GENESIS: &[u8] = b"genesis";
     pub const TIP: &[u8] = b"tip";
-    pub const COINS: &[u8] = b"coins";
     pub const HEADERS: &[u8] = b"headers";
 }
 
 #[derive(Clone)]
 pub struct Store {
     env: Environment,
-    /// Block hash to [`rows::BlockRow`].
+    /// Block hash to [`rows::BlockEntry`].
     index: Table,
     /// Height to block hash, of the best chain.
     best: Table,
@@ -56,9 +54,8 @@ pub struct Store {
     digests: Table,
     /// The hashes of the blocks without children.
     leaves: Table,
-    /// The tip and the counters.
+    /// The tip, and the height of the best header.
     meta: Table,
-    /// The number of syncs.
     #[cfg(test)]
     pub syncs: std::sync::Arc<std::sync::atomic::AtomicUsize>,
 }

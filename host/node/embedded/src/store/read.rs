@@ -10,7 +10,6 @@ use foldhash::fast::RandomState;
 use outrigger_node::CoinScripts;
 use outrigger_service::chain::{Coin, CoinSearch, FoundCoin, SpentOutputs, UnspentOutput};
 use outrigger_service::wire;
-use zerocopy::FromBytes;
 
 use super::rows::{BlockEntry, TxRow, coin_script, outpoint_key, read_coin, read_outpoint};
 use super::{Reading, Store, meta};
@@ -26,23 +25,14 @@ impl Store {
         self.meta.get(txn, meta::TIP)?.map(|bytes| read_hash("meta", bytes)).transpose()
     }
 
-    /// `None` while the database is empty.
-    pub fn genesis(&self, txn: &Reading) -> Result<Option<BlockHash>, EmbeddedError> {
-        self.meta.get(txn, meta::GENESIS)?.map(|bytes| read_hash("meta", bytes)).transpose()
-    }
-
     pub fn coin_count(&self, txn: &Reading) -> Result<u64, EmbeddedError> {
-        self.counter(txn, meta::COINS)
+        Ok(self.coins.len(txn)?)
     }
 
     pub fn header_height(&self, txn: &Reading) -> Result<u32, EmbeddedError> {
-        Ok(u32::try_from(self.counter(txn, meta::HEADERS)?).unwrap_or(u32::MAX))
-    }
-
-    pub(super) fn counter(&self, txn: &Reading, key: &[u8]) -> Result<u64, EmbeddedError> {
-        let Some(bytes) = self.meta.get(txn, key)? else { return Ok(0) };
-        let bytes = bytes.try_into().map_err(|_| EmbeddedError::corrupt("meta", String::from_utf8_lossy(key)))?;
-        Ok(u64::from_le_bytes(bytes))
+        let Some(bytes) = self.meta.get(txn, meta::HEADERS)? else { return Ok(0) };
+        let height = u64::from_le_bytes(bytes.try_into().map_err(|_| EmbeddedError::corrupt("meta", "headers"))?);
+        Ok(u32::try_from(height).unwrap_or(u32::MAX))
     }
 
     pub fn entry(&self, txn: &Reading, hash: &BlockHash) -> Result<Option<BlockEntry>, EmbeddedError> {
@@ -165,7 +155,7 @@ impl Store {
     /// The position of a transaction in the best chain.
     pub fn transaction(&self, txn: &Reading, txid: &Txid) -> Result<Option<TxRow>, EmbeddedError> {
         let Some(bytes) = self.transactions.get(txn, txid.as_byte_array())? else { return Ok(None) };
-        TxRow::read_from_bytes(bytes).map(Some).map_err(|_| EmbeddedError::corrupt("transactions", txid))
+        TxRow::from_row(bytes).map(Some).ok_or_else(|| EmbeddedError::corrupt("transactions", txid))
     }
 
     pub fn leaves(&self, txn: &Reading) -> Result<Vec<BlockHash>, EmbeddedError> {

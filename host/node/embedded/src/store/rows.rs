@@ -1,4 +1,4 @@
-//! The layouts of the rows, which are read in place. Integers are little-endian and unaligned, since LMDB aligns nothing.
+//! The layouts of the rows. Integers are little-endian and unaligned, since LMDB aligns nothing.
 //!
 //! Keys: the hash of a block or transaction in internal byte order; a height in big-endian order, so that the table is
 //! ordered by height; an outpoint's txid and its index in big-endian order.
@@ -7,8 +7,8 @@ use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, OutPoint, ScriptBuf, TxOut, Txid, Work, block::Header};
 use outrigger_service::chain::{BlockState, Coin, Tip};
-use zerocopy::little_endian::{I64, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes, Unaligned};
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 pub const OUTPOINT_KEY: usize = 36;
 
@@ -26,10 +26,7 @@ pub fn read_outpoint(key: &[u8]) -> Option<OutPoint> {
 }
 
 /// How far a block has been validated, whether or not it has failed since.
-#[derive(
-    TryFromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug,
-)]
-#[repr(u8)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Validity {
     /// Only its header is known.
     Header,
@@ -40,8 +37,7 @@ pub enum Validity {
 }
 
 /// Whether a block is excluded from the best chain.
-#[derive(TryFromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
     None,
     /// The block breaks a rule, or was invalidated.
@@ -82,48 +78,29 @@ impl BlockEntry {
         }
     }
 
-    pub fn to_row(self) -> BlockRow {
-        BlockRow {
-            header: serialize(&self.header).try_into().unwrap_or([0; Header::SIZE]),
-            work: self.work.to_be_bytes(),
-            height: U32::new(self.height),
-            median_time: U32::new(self.median_time),
-            transactions: U32::new(self.transactions),
-            size: U32::new(self.size),
-            sequence: I64::new(self.sequence),
-            validity: self.validity,
-            failure: self.failure,
-        }
+    pub fn to_row(self) -> Vec<u8> {
+        let numbers = (self.height, self.median_time, self.transactions, self.size, self.sequence);
+        serialize(&(self.header, self.work.to_be_bytes(), numbers, self.validity as u8, self.failure as u8))
     }
 
     pub fn from_row(bytes: &[u8]) -> Option<Self> {
-        let row = BlockRow::try_ref_from_bytes(bytes).ok()?;
-        Some(Self {
-            header: deserialize(&row.header).ok()?,
-            height: row.height.get(),
-            work: Work::from_be_bytes(row.work),
-            median_time: row.median_time.get(),
-            transactions: row.transactions.get(),
-            size: row.size.get(),
-            sequence: row.sequence.get(),
-            validity: row.validity,
-            failure: row.failure,
-        })
+        let (header, work, numbers, validity, failure): (_, _, _, u8, u8) = deserialize(bytes).ok()?;
+        let (height, median_time, transactions, size, sequence) = numbers;
+        let validity = match validity {
+            0 => Validity::Header,
+            1 => Validity::Stored,
+            2 => Validity::Connected,
+            _ => return None,
+        };
+        let failure = match failure {
+            0 => Failure::None,
+            1 => Failure::Own,
+            2 => Failure::Inherited,
+            _ => return None,
+        };
+        let work = Work::from_be_bytes(work);
+        Some(Self { header, height, work, median_time, transactions, size, sequence, validity, failure })
     }
-}
-
-#[derive(TryFromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Debug)]
-#[repr(C)]
-pub struct BlockRow {
-    header: [u8; Header::SIZE],
-    work: [u8; 32],
-    height: U32,
-    median_time: U32,
-    transactions: U32,
-    size: U32,
-    sequence: I64,
-    validity: Validity,
-    failure: Failure,
 }
 
 /// The fixed part of a coin's row; the script follows it.
@@ -154,33 +131,28 @@ pub fn coin_script(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 /// The position of a confirmed transaction.
-#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned, Clone, Debug)]
-#[repr(C)]
 pub struct TxRow {
-    block: [u8; 32],
-    index: U32,
-    offset: U32,
-    len: U32,
+    pub block: BlockHash,
+    pub index: u32,
+    /// In the block's bytes.
+    pub offset: u32,
+    pub len: u32,
 }
 
 impl TxRow {
-    /// `offset` and `len` locate the transaction in the block's bytes.
-    pub fn new(block: BlockHash, index: u32, offset: u32, len: u32) -> Self {
-        Self { block: block.to_byte_array(), index: U32::new(index), offset: U32::new(offset), len: U32::new(len) }
+    pub fn to_row(&self) -> Vec<u8> {
+        serialize(&(self.block, self.index, self.offset, self.len))
     }
 
-    pub fn block(&self) -> BlockHash {
-        BlockHash::from_byte_array(self.block)
-    }
-
-    pub fn index(&self) -> u32 {
-        self.index.get()
+    pub fn from_row(bytes: &[u8]) -> Option<Self> {
+        let (block, index, offset, len) = deserialize(bytes).ok()?;
+        Some(Self { block, index, offset, len })
     }
 
     /// The transaction's bytes, from those of its block; `None` if the block is too short.
     pub fn slice<'a>(&self, block: &'a [u8]) -> Option<&'a [u8]> {
-        let start = self.offset.get() as usize;
-        block.get(start..start.checked_add(self.len.get() as usize)?)
+        let start = self.offset as usize;
+        block.get(start..start.checked_add(self.len as usize)?)
     }
 }
 
@@ -206,9 +178,9 @@ mod tests {
                 failure,
             };
             let row = entry.to_row();
-            let read = BlockEntry::from_row(row.as_bytes()).unwrap();
+            let read = BlockEntry::from_row(&row).unwrap();
             assert_eq!(format!("{read:?}"), format!("{entry:?}"));
-            assert!(BlockEntry::from_row(&row.as_bytes()[1..]).is_none());
+            assert!(BlockEntry::from_row(&row[1..]).is_none());
         }
     }
 

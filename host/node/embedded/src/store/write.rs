@@ -7,7 +7,6 @@ use bitcoin::{BlockHash, OutPoint};
 use heed::RwTxn;
 use outrigger_service::chain::SpentOutputs;
 use outrigger_service::wire;
-use zerocopy::IntoBytes;
 
 use super::rows::{BlockEntry, TxRow, outpoint_key, push_coin};
 use super::{Store, meta};
@@ -21,26 +20,17 @@ impl Store {
         Ok(self.env.write()?)
     }
 
-    /// Stores the hash of the genesis block, which identifies the chain.
-    pub fn found(&self, txn: &mut RwTxn, genesis: &BlockHash) -> Result<(), EmbeddedError> {
-        Ok(self.meta.put(txn, meta::GENESIS, genesis.as_byte_array())?)
-    }
-
     #[cfg(test)]
     pub fn put_layout(&self, txn: &mut RwTxn, layout: u64) -> Result<(), EmbeddedError> {
-        self.put_counter(txn, meta::LAYOUT, layout)
-    }
-
-    fn put_counter(&self, txn: &mut RwTxn, key: &[u8], value: u64) -> Result<(), EmbeddedError> {
-        Ok(self.meta.put(txn, key, &value.to_le_bytes())?)
+        Ok(self.meta.put(txn, meta::LAYOUT, &layout.to_le_bytes())?)
     }
 
     pub fn put_header_height(&self, txn: &mut RwTxn, height: u32) -> Result<(), EmbeddedError> {
-        self.put_counter(txn, meta::HEADERS, u64::from(height))
+        Ok(self.meta.put(txn, meta::HEADERS, &u64::from(height).to_le_bytes())?)
     }
 
     pub fn put_entry(&self, txn: &mut RwTxn, hash: &BlockHash, entry: &BlockEntry) -> Result<(), EmbeddedError> {
-        Ok(self.index.put(txn, hash.as_byte_array(), entry.to_row().as_bytes())?)
+        Ok(self.index.put(txn, hash.as_byte_array(), &entry.to_row())?)
     }
 
     /// Writes the entry of a new block, which replaces its parent as a leaf.
@@ -63,14 +53,12 @@ impl Store {
         block: &NamedBlock,
         spent: &Vec<SpentOutputs>,
     ) -> Result<(), EmbeddedError> {
-        let mut count = self.coin_count(txn)?;
         let mut offset = Header::SIZE + VarInt::from(block.txdata.len()).size();
         let mut coin_bytes = Vec::new();
         for ((index, (tx, ids)), spent) in (0_u32..).zip(block.transactions()).zip(spent) {
             let txid = ids.txid;
             for input in tx.input.iter().take(spent.coins.len()) {
                 self.coins.delete(txn, &outpoint_key(&input.previous_output))?;
-                count = count.saturating_sub(1);
             }
             for (vout, output) in (0_u32..).zip(&tx.output) {
                 if is_unspendable(output.script_pubkey.as_bytes()) {
@@ -79,15 +67,13 @@ impl Store {
                 coin_bytes.clear();
                 push_coin(&mut coin_bytes, output, height, index == 0);
                 self.coins.put(txn, &outpoint_key(&OutPoint { txid, vout }), &coin_bytes)?;
-                count += 1;
             }
             let len = tx.total_size();
-            let row = TxRow::new(*hash, index, saturated(offset), saturated(len));
-            self.transactions.put(txn, txid.as_byte_array(), row.as_bytes())?;
+            let row = TxRow { block: *hash, index, offset: saturated(offset), len: saturated(len) };
+            self.transactions.put(txn, txid.as_byte_array(), &row.to_row())?;
             offset += len;
         }
         self.undo.put(txn, hash.as_byte_array(), &wire::to_bytes(spent))?;
-        self.put_counter(txn, meta::COINS, count)?;
         self.put_digest(txn, hash, height, block, spent)?;
         self.put_tip(txn, hash, height)
     }
@@ -116,24 +102,19 @@ impl Store {
         if spent.len() != block.txdata.len() {
             return Err(EmbeddedError::corrupt("undo", hash));
         }
-        let mut count = self.coin_count(txn)?;
         let transactions: Vec<_> = block.transactions().zip(&spent).collect();
         for ((tx, ids), spent) in transactions.into_iter().rev() {
             let txid = ids.txid;
             for (vout, _) in (0_u32..).zip(&tx.output) {
-                if self.coins.delete(txn, &outpoint_key(&OutPoint { txid, vout }))? {
-                    count = count.saturating_sub(1);
-                }
+                self.coins.delete(txn, &outpoint_key(&OutPoint { txid, vout }))?;
             }
             for (input, coin) in tx.input.iter().zip(&spent.coins) {
                 let mut bytes = Vec::new();
                 push_coin(&mut bytes, &coin.output, coin.height, coin.coinbase);
                 self.coins.put(txn, &outpoint_key(&input.previous_output), &bytes)?;
-                count += 1;
             }
             self.transactions.delete(txn, txid.as_byte_array())?;
         }
-        self.put_counter(txn, meta::COINS, count)?;
         self.best.delete(txn, &height.to_be_bytes())?;
         self.digests.delete(txn, &height.to_be_bytes())?;
         Ok(self.meta.put(txn, meta::TIP, parent.as_byte_array())?)

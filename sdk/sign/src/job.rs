@@ -25,15 +25,6 @@ struct PossibleSignature {
     request: SignRequest,
 }
 
-/// A new signature for an input.
-struct Made {
-    index: usize,
-    slot: Slot,
-    scheme: Scheme,
-    /// The signature without hash type, and its digest.
-    signed: Signed,
-}
-
 /// An input between the solver's two runs.
 pub(super) struct Job<'a> {
     pub(super) context: &'a TxContext<'a>,
@@ -130,7 +121,7 @@ pub(super) fn solve<'a, I: Send, O: Send>(
         Some(job) => sign_wanted(job.context, wants, keys)?,
         None => Vec::new(),
     };
-    for Made { index, slot, scheme, signed } in made {
+    for ((index, slot, scheme), signed) in made {
         if let Some(job) = places.get(&index).and_then(|place| jobs.get_mut(*place)) {
             if keys.computes_digests() {
                 job.observer.remember(&scheme, sighash, signed.digest);
@@ -157,8 +148,13 @@ pub(super) fn check_spent(spent: &[Option<TxOut>]) -> std::result::Result<(), Si
     if size > MAX_SPENT_SCRIPTS { Err(SignError::TooLarge) } else { Ok(()) }
 }
 
-/// Requests the signatures from the keys. Leaves out those that the keys cannot make.
-fn sign_wanted(context: &TxContext<'_>, mut wanted: Vec<PossibleSignature>, keys: &dyn KeySource) -> Result<Vec<Made>> {
+/// Requests the signatures from the keys. Leaves out those that the keys cannot make. Returns each signature with its
+/// input, slot and scheme.
+fn sign_wanted(
+    context: &TxContext<'_>,
+    mut wanted: Vec<PossibleSignature>,
+    keys: &dyn KeySource,
+) -> Result<Vec<((usize, Slot, Scheme), Signed)>> {
     // An input needs only one key path signature. If several would do, the available keys decide.
     let choice = |wants: &[PossibleSignature]| wants.len() > 1 && wants.iter().any(|want| want.slot.is_key_path());
     if wanted.chunk_by(|one, other| one.index == other.index).any(choice) {
@@ -179,8 +175,7 @@ fn sign_wanted(context: &TxContext<'_>, mut wanted: Vec<PossibleSignature>, keys
     let split = |PossibleSignature { index, slot, request }| ((index, slot, request.scheme.clone()), request);
     let (places, requests): (Vec<_>, Vec<_>) = wanted.into_iter().map(split).unzip();
     let signatures = keys.sign(context, requests)?;
-    let made = places.into_iter().zip(signatures);
-    Ok(made.filter_map(|((index, slot, scheme), signed)| Some(Made { index, slot, scheme, signed: signed? })).collect())
+    Ok(places.into_iter().zip(signatures).filter_map(|(place, signed)| Some((place, signed?))).collect())
 }
 
 /// The public keys of the requests that can sign.

@@ -143,9 +143,12 @@ impl Drop for TableBox {
     }
 }
 
+/// Runs the function at an index for the call with a token, with the bytes of a request.
+type Run = dyn Fn(usize, u64, &[u8]) -> Response + Send + Sync;
+
 /// The target of an exported table's `ctx`.
 struct Implementation {
-    run: Box<dyn Fn(usize, u64, &[u8]) -> Response + Send + Sync>,
+    run: Box<Run>,
     ended: AtomicBool,
 }
 

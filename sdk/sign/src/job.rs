@@ -25,6 +25,9 @@ struct PossibleSignature {
     request: SignRequest,
 }
 
+/// The input, the slot and the scheme of a signature.
+type Place = (usize, Slot, Scheme);
+
 /// An input between the solver's two runs.
 pub(super) struct Job<'a> {
     pub(super) context: &'a TxContext<'a>,
@@ -148,13 +151,12 @@ pub(super) fn check_spent(spent: &[Option<TxOut>]) -> std::result::Result<(), Si
     if size > MAX_SPENT_SCRIPTS { Err(SignError::TooLarge) } else { Ok(()) }
 }
 
-/// Requests the signatures from the keys. Leaves out those that the keys cannot make. Returns each signature with its
-/// input, slot and scheme.
+/// Requests the signatures from the keys. Leaves out those that the keys cannot make.
 fn sign_wanted(
     context: &TxContext<'_>,
     mut wanted: Vec<PossibleSignature>,
     keys: &dyn KeySource,
-) -> Result<Vec<((usize, Slot, Scheme), Signed)>> {
+) -> Result<Vec<(Place, Signed)>> {
     // An input needs only one key path signature. If several would do, the available keys decide.
     let choice = |wants: &[PossibleSignature]| wants.len() > 1 && wants.iter().any(|want| want.slot.is_key_path());
     if wanted.chunk_by(|one, other| one.index == other.index).any(choice) {

@@ -94,9 +94,8 @@ impl<P: Plugin> PluginCode for Running<P> {
                 let rules = Rules::of_call(word);
                 let scope = Scope(call.token);
                 let given = params.0.len();
-                let (host, token, replies) = (&self.host, call.token, &*self.replies);
-                self.plugin
-                    .call(Call { method, params, named, host, scope, deadline, rules, given, token, replies }, reply);
+                let (host, replies) = (&self.host, &*self.replies);
+                self.plugin.call(Call { method, params, named, host, scope, deadline, rules, given, replies }, reply);
             }
             Err(error) => {
                 // A client causes this with values nested too deeply or half of a surrogate pair, so the client gets the

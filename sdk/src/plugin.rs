@@ -36,7 +36,6 @@ pub struct Call<'a> {
     /// `release`.
     pub rules: Rules,
     pub(crate) given: usize,
-    pub(crate) token: u64,
     pub(crate) replies: &'a dyn ReplySink,
 }
 
@@ -48,7 +47,7 @@ impl Call<'_> {
 
     /// Whether the client still waits for the answer: false once it has disconnected or the deadline has passed.
     pub fn is_wanted(&self) -> bool {
-        self.replies.wanted(self.token)
+        self.replies.wanted(self.scope.0)
     }
 
     /// Passes the call to the next link of its chain ([`outrigger_service::Rpc::next`]), with these parameters or, for `None`, the
@@ -203,7 +202,7 @@ impl Reply {
 
     /// Answers with an error. Returns whether the client still waited.
     pub fn fail(self, error: impl Into<RpcError>) -> bool {
-        self.send_json(Err(error.into()))
+        self.send_json(Err::<Vec<u8>, _>(error.into()))
     }
 
     /// Passes the call on to the next link of its chain: a plugin, or after the last one the host or the node. The client gets
@@ -217,17 +216,8 @@ impl Reply {
         self.answer(PASS_ON, params.to_string().into_bytes())
     }
 
-    /// Like [`Reply::send`], with a result as JSON text.
-    pub fn send_json(self, outcome: Result<Vec<u8>, RpcError>) -> bool {
-        self.finish(outcome)
-    }
-
-    /// Like [`Reply::send_json`], with a result that several calls share without a copy.
-    pub fn send_shared(self, outcome: Result<Arc<Vec<u8>>, RpcError>) -> bool {
-        self.finish(outcome)
-    }
-
-    fn finish(self, outcome: Result<impl Into<OwnedBytes>, RpcError>) -> bool {
+    /// Like [`Reply::send`], with a result as JSON text: a `Vec<u8>`, or an `Arc<Vec<u8>>` that several calls share.
+    pub fn send_json(self, outcome: Result<impl Into<OwnedBytes>, RpcError>) -> bool {
         match outcome {
             Ok(json) => self.answer(0, json),
             // The host reads 0 as success, so an error of code 0 becomes -1.

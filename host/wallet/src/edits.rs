@@ -1,7 +1,7 @@
 //! Small changes of stored data: avoid_reuse, texts of transactions, abandontransaction.
 
 use bitcoin::Txid;
-use outrigger_service::wallet::{TxState, check_text};
+use outrigger_service::wallet::{MAX_TEXT_LEN, TxState, check_length};
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::error::Result;
@@ -18,7 +18,7 @@ impl Wallet {
     }
 
     pub fn set_metadata(&self, txid: Txid, key: String, value: String) -> ServiceResult<()> {
-        check_text(&key, &value)?;
+        check_length(&key, &value, MAX_TEXT_LEN)?;
         Ok(self.write(|write| write.set_text(txid, key, value))?)
     }
 

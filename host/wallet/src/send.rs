@@ -12,7 +12,7 @@ use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_node::NodeError;
 use outrigger_service::events::Event;
 use outrigger_service::mempool::Admission;
-use outrigger_service::wallet::{TxState, check_text};
+use outrigger_service::wallet::{MAX_TEXT_LEN, TxState, check_length};
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 use outrigger_values::FeeRate;
 use secp256k1::rand::{Rng, thread_rng};
@@ -76,7 +76,7 @@ impl Wallet {
         texts: Vec<(String, String)>,
     ) -> ServiceResult<Option<Admission>> {
         let Ok(transaction) = deserialize::<Transaction>(raw) else { return Ok(Some(Admission::Undecodable)) };
-        texts.iter().try_for_each(|(key, text)| check_text(key, text))?;
+        texts.iter().try_for_each(|(key, text)| check_length(key, text, MAX_TEXT_LEN))?;
         let txid = transaction.compute_txid();
         let _sending = Sending::begin(self, txid);
         // A node in this process answers at once and for certain. The transaction is stored as if it were in the

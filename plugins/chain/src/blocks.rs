@@ -6,7 +6,7 @@ use bitcoin::{Block, BlockHash, CompactTarget, Network, Transaction};
 use outrigger_kit::blocks::{damaged, decode_header, find_block};
 use outrigger_sdk::params::{encode_hex, hash_text};
 use outrigger_sdk::service::chain::{BlockRef, BlockState, ChainInfo, ChainTip, SpentOutputs};
-use outrigger_sdk::standard::{Spent, block_from_bytes, transaction_json_with, transaction_to_bytes, work};
+use outrigger_sdk::standard::{Spent, block_from_bytes, transaction_json, transaction_to_bytes, work};
 use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde_json::{Map, Value, json};
@@ -281,7 +281,7 @@ fn transactions_json(call: &Call<'_>, block: &Block, hash: BlockHash, show: bool
     let transactions = block.txdata.iter().enumerate().map(|(index, transaction)| {
         let spent = spent.as_ref().and_then(|spent| spent.get(index));
         let spent = spent.map(|SpentOutputs { coins }| Spent { coins, show });
-        let mut object = transaction_json_with(transaction, network, spent);
+        let mut object = transaction_json(transaction, network, spent);
         object.insert("hex".into(), json!(encode_hex(&transaction_to_bytes(transaction))));
         Value::Object(object)
     });

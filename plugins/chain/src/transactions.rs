@@ -8,8 +8,7 @@ use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, Coin, SpentOutputs};
 use outrigger_sdk::standard::decode::transaction_as;
 use outrigger_sdk::standard::{
-    Shown, Spent, script_json, transaction_from_bytes, transaction_from_params, transaction_json_with,
-    transaction_to_bytes,
+    Shown, Spent, script_json, transaction_from_bytes, transaction_from_params, transaction_json, transaction_to_bytes,
 };
 use outrigger_sdk::{Call, RpcError, amount, methods, typed};
 use serde_json::{Map, Value, json};
@@ -154,7 +153,8 @@ impl ChainPlugin {
         drop(bytes);
         let transaction = transaction.ok_or_else(undecodable)?;
         // The answer may have many megabytes as well. Writing JSON to memory cannot fail.
-        Ok(Json(serde_json::to_vec(&Shown(&transaction, call.network()?)).unwrap_or_default()))
+        let shown = Shown { transaction: &transaction, network: call.network()?, change: &[] };
+        Ok(Json(serde_json::to_vec(&shown).unwrap_or_default()))
     }
 }
 
@@ -205,7 +205,7 @@ fn found_json(call: &Call<'_>, found: &Found, names_block: bool, with_spent: boo
     let index = found.block.as_ref().map_or(0, |(_, index)| *index);
     let spent = undo.as_ref().and_then(|undo| undo.get(index));
     let spent = spent.map(|SpentOutputs { coins }| Spent { coins, show: true });
-    object.extend(transaction_json_with(&found.transaction, call.network()?, spent));
+    object.extend(transaction_json(&found.transaction, call.network()?, spent));
     object.insert("hex".into(), json!(encode_hex(&transaction_to_bytes(&found.transaction))));
     if let Some((info, _)) = &found.block {
         object.insert("blockhash".into(), json!(info.hash));

@@ -7,7 +7,7 @@ use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::hash_text;
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::wallet::{MAX_TEXT_LEN, Synced};
-use outrigger_sdk::standard::json::{Shown, ShownWithChange};
+use outrigger_sdk::standard::Shown;
 use outrigger_sdk::{Call, RpcError, methods};
 
 use crate::entry::{EntryWriter, Selection, WalletTx, entries};
@@ -77,7 +77,7 @@ impl HistoryPlugin {
             json::key!(&mut reply, "decoded");
             let change: Vec<bool> = transaction.outputs.iter().map(|output| output.change).collect();
             let change = if call.rules.decoded_change { change.as_slice() } else { &[] };
-            serde_json::to_writer(&mut reply, &ShownWithChange(Shown(&decoded, viewpoint.network), change))
+            serde_json::to_writer(&mut reply, &Shown { transaction: &decoded, network: viewpoint.network, change })
                 .map_err(|error| RpcError::internal(error.to_string()))?;
         }
         write_last_block(&mut reply, viewpoint.synced);

@@ -46,7 +46,7 @@ pub fn answer_due(waits: &Waits<Wanted>, wallet: Option<&str>) {
     let mut answers = HashMap::new();
     for Waiter { reply, wanted, .. } in waits.take_due(|wanted| wanted.cursors.iter().any(is_met)) {
         let answer = answers.entry(wanted).or_insert_with_key(|wanted| wanted.answer(&waits.host));
-        reply.send_shared(answer.clone());
+        reply.send_json(answer.clone());
     }
 }
 
@@ -135,7 +135,7 @@ impl HistoryPlugin {
         if (closed || !matches!(wanted.has_news(&waits.host), Ok(false)))
             && let Some(waiter) = waits.take(token)
         {
-            waiter.reply.send_shared(wanted.answer(&waits.host));
+            waiter.reply.send_json(wanted.answer(&waits.host));
         }
     }
 
@@ -173,7 +173,7 @@ impl HistoryPlugin {
         match begun {
             Ok((wanted, deadline, None)) => self.wait(Waiter { reply, wanted, deadline }),
             Ok((.., Some(answer))) => {
-                reply.send_shared(Ok(answer));
+                reply.send_json(Ok(answer));
             }
             Err(error) => {
                 reply.fail(error);

@@ -89,7 +89,7 @@ fn answer(polls: &LongPolls, due: Vec<Waiter<Poll>>) {
     };
     for Waiter { reply, wanted, .. } in due {
         let serves = stopping || wanted.watched.knows_segwit;
-        reply.send_shared(if serves { template.clone() } else { Err(segwit_missing()) });
+        reply.send_json(if serves { template.clone() } else { Err(segwit_missing()) });
     }
 }
 

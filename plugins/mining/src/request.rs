@@ -82,7 +82,7 @@ impl MiningPlugin {
                     true => self.templates.answer(call.host, call.scope),
                     false => Err(segwit_missing()),
                 };
-                reply.send_shared(template);
+                reply.send_json(template);
             }
         }
     }

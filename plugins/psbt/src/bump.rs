@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::sign::SignOptions;
 use crate::wallet::fill;
-use crate::{PsbtPlugin, psbt_version};
+use crate::{PsbtPlugin, is_version_two};
 
 /// Removes the option `psbt_version` and checks its type, because the parser of the other options, which bumpfee shares, rejects it.
 /// Below release 32 the option stays, so the parser rejects it.
@@ -58,12 +58,12 @@ impl PsbtPlugin {
         let mut options = options.map(std::mem::take);
         let version = take_version(call, options.as_mut())?;
         let mut replacement = replacement(options.map(Value::Object).as_ref(), call.network()?)?;
-        let version = psbt_version::<u32>(call, version.as_ref())?;
+        let version_two = is_version_two::<u32>(call, version.as_ref())?;
         wallet.check_unlocked()?;
         replacement.control.include_watching = !wallet.signs();
         let settings = call.host.wallet.spend_settings(call.scope)?;
         let replaced = replace(services(call), &settings, txid, replacement, &mut thread_rng())?;
-        let mut psbt = Psbt::of_version(replaced.funded.transaction.clone(), version);
+        let mut psbt = Psbt::of_version(replaced.funded.transaction.clone(), version_two);
         fill(call, &wallet, &mut psbt, false, SignOptions { sighash: None, bip32_derivs: true, finalize: true })?;
         Ok(json!({
             "psbt": psbt.to_base64(),

@@ -47,8 +47,8 @@ impl PsbtPlugin {
     ) -> Result<String, RpcError> {
         let network = call.network()?;
         let transaction = transaction_from_params(Some(inputs), outputs, locktime, replaceable, version, network)?;
-        let version = crate::psbt_version::<u32>(call, psbt_version)?;
-        Ok(Psbt::of_version(transaction, version).to_base64())
+        let version_two = crate::is_version_two::<u32>(call, psbt_version)?;
+        Ok(Psbt::of_version(transaction, version_two).to_base64())
     }
 
     /// Makes a PSBT of an unsigned transaction. For new transactions use createpsbt and walletcreatefundedpsbt.
@@ -83,8 +83,8 @@ impl PsbtPlugin {
             }
             (input.script_sig, input.witness) = (ScriptBuf::new(), Witness::new());
         }
-        let version = crate::psbt_version::<u32>(call, psbt_version)?;
-        Ok(Psbt::of_version(transaction, version).to_base64())
+        let version_two = crate::is_version_two::<u32>(call, psbt_version)?;
+        Ok(Psbt::of_version(transaction, version_two).to_base64())
     }
 
     /// Combines several PSBTs of the same transaction. If values differ, the first PSBT with the value has priority.

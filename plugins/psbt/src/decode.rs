@@ -34,7 +34,7 @@ impl PsbtPlugin {
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
         if psbt.v2.is_none() {
-            put("tx", Value::Object(transaction_json(&psbt.tx, network)));
+            put("tx", Value::Object(transaction_json(&psbt.tx, network, None)));
         }
         let xpubs = psbt.xpubs.iter().flat_map(|(origin, xpubs)| xpubs.iter().map(move |xpub| (origin, xpub)));
         let xpub = |(origin, xpub): (&Origin, &Xpub)| {
@@ -110,7 +110,7 @@ fn input_json(input: &Input, spends: Option<&TxIn>, network: Network) -> Map<Str
         put("witness_utxo", output_members(output, network, ["amount", "scriptPubKey"]).into_iter().collect());
     }
     if let Some(transaction) = &input.non_witness_utxo {
-        put("non_witness_utxo", Value::Object(transaction_json(transaction, network)));
+        put("non_witness_utxo", Value::Object(transaction_json(transaction, network, None)));
     }
     put("partial_signatures", hex_json(input.partial_sigs.values().map(|(key, signature)| (key, signature))));
     if let Some(sighash_type) = input.sighash_type {

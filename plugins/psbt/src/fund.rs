@@ -94,8 +94,8 @@ impl PsbtPlugin {
         let payers = fee_payers(given(&options, "subtractFeeFromOutputs"), &output_names(outputs))?;
         let control = CoinControl { add_inputs: transaction.input.is_empty(), ..CoinControl::default() };
         take_input_weights(inputs, &mut options)?;
-        let version = crate::psbt_version::<i32>(call, psbt_version);
-        if version.is_err() {
+        let version_two = crate::is_version_two::<i32>(call, psbt_version);
+        if version_two.is_err() {
             // bitcoind reports a failure to fund the transaction first. The call fails in any case, so it must not lock coins.
             for name in ["lockUnspents", "lock_unspents"] {
                 if let Some(Value::Bool(lock)) = options.get_mut(name) {
@@ -104,7 +104,7 @@ impl PsbtPlugin {
             }
         }
         let funded = fund_transaction(services(call), settings, &transaction, &payers, Some(&options), true, control)?;
-        let mut psbt = Psbt::of_version(funded.transaction.clone(), version?);
+        let mut psbt = Psbt::of_version(funded.transaction.clone(), version_two?);
         let sign_options = SignOptions { sighash: None, bip32_derivs: bip32derivs, finalize: true };
         fill(call, &wallet, &mut psbt, false, sign_options)?;
         Ok(json!({

@@ -16,7 +16,7 @@ mod tests;
 mod update;
 mod wallet;
 
-use outrigger_kit::psbt::{Psbt, PsbtVersion};
+use outrigger_kit::psbt::Psbt;
 use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::{Call, Host, Plugin, RpcError, RpcErrorCode, plugin, typed};
 use serde_json::Value;
@@ -42,16 +42,19 @@ fn read_psbt(call: &Call<'_>, text: &str) -> Result<Psbt, RpcError> {
     Psbt::from_base64(text, &call.rules).map_err(|error| RpcError::undecodable(error.to_string()))
 }
 
-/// The version of a new PSBT: the argument, or the default of the release. `N` is the integer type with which bitcoind
-/// reads the argument.
-fn psbt_version<N>(call: &Call<'_>, argument: Option<&Value>) -> Result<PsbtVersion, RpcError>
+/// Whether a new PSBT is of version 2, not 0: the argument, or the default of the release. `N` is the integer type with
+/// which bitcoind reads the argument.
+fn is_version_two<N>(call: &Call<'_>, argument: Option<&Value>) -> Result<bool, RpcError>
 where
     N: TryFrom<i64> + TryInto<u32>,
 {
-    let Some(number) = argument else { return Ok(PsbtVersion::of(&call.rules)) };
+    let Some(number) = argument else { return Ok(call.rules.psbt_v2) };
     let number: N = typed::integer(number)?;
-    let version = number.try_into().ok().and_then(PsbtVersion::from_number);
-    version.ok_or_else(|| RpcError::invalid_parameter("The PSBT version can only be 2 or 0"))
+    match number.try_into() {
+        Ok(0) => Ok(false),
+        Ok(2) => Ok(true),
+        _ => Err(RpcError::invalid_parameter("The PSBT version can only be 2 or 0")),
+    }
 }
 
 /// Refuses a PSBT if no locktime satisfies all inputs.

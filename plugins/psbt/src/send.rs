@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bitcoin::secp256k1::rand::thread_rng;
 use bitcoin::{OutPoint, Transaction, consensus};
-use outrigger_kit::psbt::{Psbt, PsbtVersion};
+use outrigger_kit::psbt::Psbt;
 use outrigger_kit::services;
 use outrigger_kit::spend::feerate::feerate;
 use outrigger_kit::spend::funding_options::{FundingCall, read_max_depth, take_input_weights};
@@ -285,7 +285,7 @@ fn finish(
     if !options.contains_key("locktime") {
         locktime::set(services(call), wallet, &mut transaction, &mut thread_rng())?;
     }
-    let mut psbt = Psbt::of_version(transaction, PsbtVersion::of(&call.rules));
+    let mut psbt = Psbt::of_version(transaction, call.rules.psbt_v2);
     let sign_options = SignOptions { sighash: None, bip32_derivs: true, finalize: true };
     fill(call, wallet, &mut psbt, false, sign_options)?;
     // With a locked wallet the result is an unsigned PSBT.

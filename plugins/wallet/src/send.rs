@@ -8,6 +8,7 @@ use bitcoin::{Network, ScriptBuf, Transaction, TxOut, Txid, consensus};
 use outrigger_kit::spend::options::{fee_choice, fee_payers};
 use outrigger_kit::spend::{CoinControl, Funded, Recipient, fund};
 use outrigger_sdk::params::Type;
+use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::wallet::{MAX_TEXT_LEN, WalletInfo};
 use outrigger_sdk::sign::{Sighash, SolvingSet, WalletKeys, sign_transaction};
 use outrigger_sdk::standard::outputs;
@@ -206,7 +207,8 @@ pub fn sign(call: &Call<'_>, funded: &Funded) -> Result<Option<Transaction>, Rpc
     let spent: Vec<Option<TxOut>> = funded.spent.iter().cloned().map(Some).collect();
     let keys = WalletKeys::new(&*call.host.signer, call.scope, owned.into_iter().cloned().collect());
     let mut transaction = funded.transaction.clone();
-    let errors = sign_transaction(&mut transaction, &spent, &known, &keys, Sighash::DEFAULT)?;
+    let errors = sign_transaction(&mut transaction, &spent, &known, &keys, Sighash::DEFAULT, &|| true)
+        .map_err(ServiceError::from)?;
     Ok(errors.iter().all(Option::is_none).then_some(transaction))
 }
 

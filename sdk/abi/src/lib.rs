@@ -17,7 +17,6 @@
 
 mod bytes;
 mod entry;
-mod forward;
 mod host;
 pub mod layout;
 mod manifest;
@@ -32,7 +31,6 @@ use layout::Declaration;
 
 pub use bytes::{Bytes, OwnedBytes, ReleaseFn};
 pub use entry::{HostHandle, PluginCode, RawCall, plugin_table};
-pub use forward::{Forward, ForwardedService};
 pub use host::{AskJsonFn, EventJsonFn, HostTable, ReplyFn, ServiceLookupFn, WantedFn};
 pub use manifest::{MANIFEST_HEADER_LEN, MANIFEST_MAGIC, ManifestHeader, manifest_bytes};
 pub use panics::{caught, keep_panic_hook};
@@ -41,7 +39,7 @@ pub use plugin::{
     StartFn, StopFn,
 };
 pub use serve::{HostCode, JsonCode, host_table};
-pub use service::{ExportedService, Method, RawService, Response, Service, ServiceFn, ServiceTable, shim};
+pub use service::{ExportedService, RawService, Response, Service, ServiceFn, ServiceTable};
 pub use status::{ErrorKind, FAILED, PASS_ON};
 pub use used::UsedPlugin;
 

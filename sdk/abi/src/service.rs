@@ -40,9 +40,12 @@ pub struct ServiceTable {
 }
 
 /// A service.
-pub trait Service: Send + Sync {
-    /// The functions in the order of the table.
-    const FUNCTIONS: &'static [ServiceFn];
+pub trait Service: Send + Sync + 'static {
+    /// The number of its functions, at most 128.
+    const FUNCTIONS: usize;
+
+    /// Runs the function at `index` of the table for the call with the token `scope`; 0 outside of calls.
+    fn run(&self, index: usize, scope: u64, request: &[u8]) -> Response;
 }
 
 /// The response of a service's function.
@@ -59,37 +62,6 @@ impl From<ErrorKind> for Response {
     }
 }
 
-/// A function of a service, as a type.
-pub trait Method {
-    /// The service's trait object.
-    type Service: ?Sized + Service;
-    /// Runs the function for the call with the token `scope`; 0 outside of calls.
-    fn run(service: &Self::Service, scope: u64, request: &[u8]) -> Response;
-}
-
-/// The C function of a method. It calls the implementation.
-///
-/// # Safety
-/// `ctx` is from a live [`ExportedService`] with this function; `request` is readable; `response` is writable.
-pub unsafe extern "C" fn shim<M: Method>(
-    ctx: *const c_void,
-    scope: u64,
-    request: Bytes,
-    response: *mut OwnedBytes,
-) -> i32 {
-    // SAFETY: `ctx` points to the implementation that the `ExportedService` keeps, the request is readable until this
-    // function returns, and `response` is writable, as the caller promises.
-    unsafe {
-        respond(response, || {
-            let Implementation { service, ended } = &*ctx.cast::<Implementation<M::Service>>();
-            if ended.load(Ordering::Acquire) {
-                return Err(ErrorKind::Stale);
-            }
-            Ok(M::run(service, scope, request.as_slice()))
-        })
-    }
-}
-
 /// Runs the code of a C function, writes its response and returns its status: after a panic, [`ErrorKind::Internal`].
 ///
 /// # Safety
@@ -103,29 +75,64 @@ pub(crate) unsafe fn respond(response: *mut OwnedBytes, run: impl FnOnce() -> Re
     status
 }
 
-pub(crate) const MAX_FUNCTIONS: usize = 128;
+/// The most functions of a service.
+const MAX_FUNCTIONS: usize = 128;
+
+/// The C function at one index of an exported table.
+///
+/// # Safety
+/// `ctx` is of a live [`ExportedService`] with this function; `request` is readable; `response` is writable.
+unsafe extern "C" fn function<const INDEX: usize>(
+    ctx: *const c_void,
+    scope: u64,
+    request: Bytes,
+    response: *mut OwnedBytes,
+) -> i32 {
+    // SAFETY: `ctx` points to the implementation that the `ExportedService` keeps, the request is readable until this
+    // function returns, and `response` is writable, as the caller promises.
+    unsafe {
+        respond(response, || {
+            let Implementation { run, ended } = &*ctx.cast::<Implementation>();
+            if ended.load(Ordering::Acquire) {
+                return Err(ErrorKind::Stale);
+            }
+            Ok(run(INDEX, scope, request.as_slice()))
+        })
+    }
+}
+
+/// A C function for each possible index of a table.
+static TABLE_FUNCTIONS: [ServiceFn; MAX_FUNCTIONS] = {
+    macro_rules! sixteen {
+        ($($base:literal)*) => {
+            [$(
+                function::<{ $base }>, function::<{ $base + 1 }>, function::<{ $base + 2 }>, function::<{ $base + 3 }>,
+                function::<{ $base + 4 }>, function::<{ $base + 5 }>, function::<{ $base + 6 }>,
+                function::<{ $base + 7 }>, function::<{ $base + 8 }>, function::<{ $base + 9 }>,
+                function::<{ $base + 10 }>, function::<{ $base + 11 }>, function::<{ $base + 12 }>,
+                function::<{ $base + 13 }>, function::<{ $base + 14 }>, function::<{ $base + 15 }>,
+            )*]
+        };
+    }
+    sixteen!(0 16 32 48 64 80 96 112)
+};
 
 /// A table on the heap, at a fixed address: the words of a [`ServiceTable`] with all its functions.
-pub(crate) struct TableBox(NonNull<[*const c_void]>);
+struct TableBox(NonNull<[*const c_void]>);
 
-// SAFETY: the table is never written after `new`, and its builder is responsible for `ctx`.
+// SAFETY: the table is never written after `new`, and the target of its `ctx` is `Send + Sync`.
 unsafe impl Send for TableBox {}
 // SAFETY: as above.
 unsafe impl Sync for TableBox {}
 
 impl TableBox {
-    /// A table of these functions.
-    pub fn new(ctx: *const c_void, functions: impl ExactSizeIterator<Item = ServiceFn>) -> Self {
+    fn new(ctx: *const Implementation, functions: usize) -> Self {
+        let functions = TABLE_FUNCTIONS.iter().take(functions);
         let struct_size = size_of::<ServiceTable>() + functions.len() * size_of::<Option<ServiceFn>>();
-        let head = [std::ptr::without_provenance(struct_size), ctx];
-        let words = head.into_iter().chain(functions.map(|function| function as *const c_void)).collect();
+        let head = [std::ptr::without_provenance(struct_size), ctx.cast()];
+        let words = head.into_iter().chain(functions.map(|function| *function as *const c_void)).collect();
         // A raw pointer, since moving a `Box` would invalidate pointers derived from it.
         Self(NonNull::from(Box::leak(words)))
-    }
-
-    /// The table, valid as long as `self`.
-    pub fn as_ptr(&self) -> *const ServiceTable {
-        self.0.as_ptr().cast_const().cast()
     }
 }
 
@@ -136,56 +143,43 @@ impl Drop for TableBox {
     }
 }
 
+/// Runs the function at an index for the call with a token, with the bytes of a request.
+type Run = dyn Fn(usize, u64, &[u8]) -> Response + Send + Sync;
+
 /// The target of an exported table's `ctx`.
-struct Implementation<S: ?Sized> {
-    service: Arc<S>,
-    ended: Arc<AtomicBool>,
+struct Implementation {
+    run: Box<Run>,
+    ended: AtomicBool,
 }
 
 /// A service that this side implements. Its table is valid as long as this value.
 pub struct ExportedService {
     table: TableBox,
-    /// The target of `ctx`, freed by `drop_implementation`.
-    implementation: *mut c_void,
-    drop_implementation: unsafe fn(*mut c_void),
-    ended: Arc<AtomicBool>,
+    implementation: Arc<Implementation>,
 }
-
-// SAFETY: the table is never written after `new`, and the service is `Send + Sync`.
-unsafe impl Send for ExportedService {}
-// SAFETY: as above.
-unsafe impl Sync for ExportedService {}
 
 impl ExportedService {
     /// Builds the table of `service`.
-    pub fn new<S: ?Sized + Service + 'static>(service: Arc<S>) -> Self {
-        unsafe fn drop_implementation<S: ?Sized>(implementation: *mut c_void) {
-            // SAFETY: called once, from `Drop`, with the pointer of `Box::into_raw` below.
-            drop(unsafe { Box::from_raw(implementation.cast::<Implementation<S>>()) });
-        }
-        const { assert!(S::FUNCTIONS.len() <= MAX_FUNCTIONS, "MAX_FUNCTIONS must cover the longest service") };
-        let ended = Arc::new(AtomicBool::new(false));
-        let implementation = Implementation { service, ended: ended.clone() };
-        let implementation: *mut c_void = Box::into_raw(Box::new(implementation)).cast();
-        let table = TableBox::new(implementation, S::FUNCTIONS.iter().copied());
-        Self { table, implementation, drop_implementation: drop_implementation::<S>, ended }
+    pub fn new<S: ?Sized + Service>(service: Arc<S>) -> Self {
+        const { assert!(S::FUNCTIONS <= MAX_FUNCTIONS, "MAX_FUNCTIONS must cover the longest service") };
+        Self::of(S::FUNCTIONS, move |index, scope, request| service.run(index, scope, request))
+    }
+
+    /// Builds a table of `functions` functions, at most 128. Each calls `run` with its index, the token of the call
+    /// (0 outside of calls) and the request.
+    pub fn of(functions: usize, run: impl Fn(usize, u64, &[u8]) -> Response + Send + Sync + 'static) -> Self {
+        let implementation = Arc::new(Implementation { run: Box::new(run), ended: AtomicBool::new(false) });
+        Self { table: TableBox::new(Arc::as_ptr(&implementation), functions), implementation }
     }
 
     /// The table, valid as long as `self`.
     pub fn table(&self) -> *const ServiceTable {
-        self.table.as_ptr()
+        self.table.0.as_ptr().cast_const().cast()
     }
 
     /// Ends the service when the instance that uses it ends: from then on, each function fails with [`ErrorKind::Stale`].
     pub fn end(&self) {
-        self.ended.store(true, Ordering::Release);
-    }
-}
-
-impl Drop for ExportedService {
-    fn drop(&mut self) {
-        // SAFETY: `new` made the pointer for this function.
-        unsafe { (self.drop_implementation)(self.implementation) }
+        self.implementation.ended.store(true, Ordering::Release);
     }
 }
 
@@ -272,20 +266,15 @@ mod tests {
     #[derive(Default)]
     struct Lines(Mutex<Vec<Vec<u8>>>);
 
-    struct Write;
-
     impl Service for Lines {
-        const FUNCTIONS: &'static [ServiceFn] = &[shim::<Write>];
-    }
+        const FUNCTIONS: usize = 1;
 
-    impl Method for Write {
-        type Service = Lines;
-        fn run(lines: &Lines, scope: u64, line: &[u8]) -> Response {
+        fn run(&self, _: usize, scope: u64, line: &[u8]) -> Response {
             assert!(line != b"panic", "asked for");
             if scope == 7 {
                 return Response { status: ErrorKind::Refused as i32, bytes: b"not for seven".to_vec().into() };
             }
-            lines.0.lock().unwrap().push(line.to_vec());
+            self.0.lock().unwrap().push(line.to_vec());
             Response { status: STATUS_OK, bytes: vec![line.len() as u8].into() }
         }
     }
@@ -335,5 +324,24 @@ mod tests {
         exported.end();
         assert_eq!(write(&client, 0, b"late"), failed(ErrorKind::Stale));
         assert!(lines.0.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn each_function_of_a_table_passes_its_own_index_on() {
+        let echo = |index, scope, request: &[u8]| {
+            let bytes = [&[index as u8, scope as u8], request].concat();
+            Response { status: STATUS_OK, bytes: bytes.into() }
+        };
+        let service = ExportedService::of(MAX_FUNCTIONS, echo);
+        // SAFETY: the service outlives its client.
+        let client = unsafe { RawService::new(service.table()) };
+        assert_eq!(client.function_count(), MAX_FUNCTIONS);
+        for index in 0..MAX_FUNCTIONS {
+            assert_eq!(&*client.call(index, 7, b"x").bytes, [index as u8, 7, b'x']);
+        }
+        let short = ExportedService::of(2, echo);
+        // SAFETY: as above.
+        let client = unsafe { RawService::new(short.table()) };
+        assert_eq!((client.function_count(), client.call(2, 0, b"").status), (2, ErrorKind::Unsupported as i32));
     }
 }

@@ -55,12 +55,8 @@ pub(super) fn child(
 
 impl Branch {
     fn secret(&self, index: u32) -> Option<SecretKey> {
-        let step = match self.wildcard {
-            Wildcard::None => return Some(self.secret),
-            Wildcard::Normal => ChildNumber::from_normal_idx(index),
-            Wildcard::Hardened => ChildNumber::from_hardened_idx(index),
-        };
-        let (secret, mut chain_code) = child(&self.secret, &self.chain_code, Some(&self.public.inner), step.ok()?)?;
+        let Some(step) = self.wildcard.step(index).ok()? else { return Some(self.secret) };
+        let (secret, mut chain_code) = child(&self.secret, &self.chain_code, Some(&self.public.inner), step)?;
         chain_code.zeroize();
         Some(secret)
     }

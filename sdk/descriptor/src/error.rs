@@ -4,36 +4,28 @@ use std::borrow::Cow;
 
 use super::redact::without_private_keys;
 
-/// Why a text is not a valid descriptor. `Display` yields the message of bitcoind's code -5.
+/// Why a text is not a valid descriptor. `Display` yields the message of bitcoind's code -5. It may quote a part of the
+/// text, with public keys in place of private ones.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum DescriptorError {
-    /// A key is empty.
-    #[error("No key provided")]
-    NoKey,
-    /// The text breaks another rule. The message may quote a part of the text, with public keys in place of private ones.
-    #[error("{0}")]
-    Rule(Cow<'static, str>),
-}
+#[error("{0}")]
+pub struct DescriptorError(Cow<'static, str>);
 
 impl From<&'static str> for DescriptorError {
     fn from(text: &'static str) -> Self {
-        Self::Rule(text.into())
+        Self(text.into())
     }
 }
 
 impl From<String> for DescriptorError {
     fn from(text: String) -> Self {
-        Self::Rule(text.into())
+        Self(text.into())
     }
 }
 
 impl DescriptorError {
     /// Replaces private keys in quoted text by their public keys.
     pub(super) fn without_private_keys(self) -> Self {
-        match self {
-            Self::Rule(text) => without_private_keys(&text).into(),
-            Self::NoKey => self,
-        }
+        without_private_keys(&self.0).into()
     }
 }
 

@@ -366,20 +366,10 @@ impl Extended {
         self.parent.get_or_init(derive).as_ref().map_err(|error| *error)
     }
 
-    /// The wildcard's step at an index.
-    fn step(&self, index: u32) -> Result<Option<ChildNumber>, ExpandError> {
-        let step = match self.wildcard {
-            Wildcard::None => return Ok(None),
-            Wildcard::Normal => ChildNumber::from_normal_idx(index),
-            Wildcard::Hardened => ChildNumber::from_hardened_idx(index),
-        };
-        step.map(Some).map_err(|_| ExpandError::Index(index))
-    }
-
     /// The public key at an index, and the last step.
     fn child(&self, index: u32) -> Result<(secp256k1::PublicKey, Option<ChildNumber>), ExpandError> {
         let parent = self.parent()?;
-        let step = self.step(index)?;
+        let step = self.wildcard.step(index)?;
         let public = match step {
             None => parent.public.public_key,
             Some(step) if step.is_normal() => {

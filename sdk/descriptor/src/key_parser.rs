@@ -187,7 +187,7 @@ impl KeyParser {
         let mut parts: Vec<&str> = text.split('/').collect();
         let key = parts.first().copied().unwrap_or_default();
         if key.is_empty() {
-            return Err(Error::NoKey);
+            return Err("No key provided".into());
         }
         if self.syntax.strict && (key.starts_with(is_space) || key.ends_with(is_space)) {
             return Err(format!("Key '{key}' is invalid due to whitespace").into());

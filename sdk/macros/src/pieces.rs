@@ -50,17 +50,7 @@ impl Pieces {
     }
 }
 
-/// Quotes and escapes the text as a JSON string.
+/// The text as a JSON string.
 pub fn string(text: &str) -> String {
-    let mut json = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' => json.push_str("\\\""),
-            '\\' => json.push_str("\\\\"),
-            '\n' => json.push_str("\\n"),
-            control if control.is_control() => json.push_str(&format!("\\u{:04x}", u32::from(control))),
-            other => json.push(other),
-        }
-    }
-    json + "\""
+    serde_json::Value::from(text).to_string()
 }

@@ -25,7 +25,7 @@ use bitcoin::{OutPoint, ScriptBuf, Transaction, TxIn, TxOut, Witness};
 
 pub use previous::PreviousTransaction;
 pub use reader::DecodeError;
-pub use version::{PsbtVersion, VersionTwo};
+pub use version::VersionTwo;
 
 /// The length of an extended public key with its version, in bytes.
 pub const XPUB_LEN: usize = 78;

@@ -6,7 +6,7 @@ use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness};
 use outrigger_standard::release::rules;
 
-use crate::{Bytes, MuSig2Key, Origin, Psbt, PsbtVersion, VersionTwo, Xpub};
+use crate::{Bytes, MuSig2Key, Origin, Psbt, VersionTwo, Xpub};
 
 const KEY: MuSig2Key = [
     0x02, 0x79, 0xbe, 0x66, 0x7e, 0xf9, 0xdc, 0xbb, 0xac, 0x55, 0xa0, 0x62, 0x95, 0xce, 0x87, 0x0b, 0x07, 0x02, 0x9b,
@@ -121,7 +121,7 @@ fn lock_times_are_those_of_bip_370() {
         (none, (None, Some(LATE)), Some(LATE)),
         ((Some(10_000), None), (None, Some(LATE)), None),
     ] {
-        let mut psbt = Psbt::of_version(transaction(2, 1), PsbtVersion::Two);
+        let mut psbt = Psbt::of_version(transaction(2, 1), true);
         psbt.v2 = Some(VersionTwo { fallback_lock_time: Some(7), modifiable: None });
         for (input, (height, time)) in psbt.inputs.iter_mut().zip([first, second]) {
             (input.height_lock, input.time_lock) = (height, time);
@@ -135,7 +135,7 @@ fn lock_times_are_those_of_bip_370() {
 }
 
 fn two(fallback_lock_time: Option<u32>, modifiable: Option<u8>) -> Psbt {
-    let mut psbt = Psbt::of_version(transaction(1, 1), PsbtVersion::Two);
+    let mut psbt = Psbt::of_version(transaction(1, 1), true);
     psbt.v2 = Some(VersionTwo { fallback_lock_time, modifiable });
     psbt.update_lock_time();
     psbt
@@ -341,8 +341,8 @@ impl Numbers {
 
 /// A PSBT of either version with fields of all kinds.
 fn random(numbers: &mut Numbers) -> Psbt {
-    let version = if numbers.yes() { PsbtVersion::Two } else { PsbtVersion::Zero };
-    let mut psbt = Psbt::of_version(transaction(numbers.small(), numbers.small()), version);
+    let version_two = numbers.yes();
+    let mut psbt = Psbt::of_version(transaction(numbers.small(), numbers.small()), version_two);
     let origin = Origin { fingerprint: numbers.array(), path: vec![numbers.small().into(), 0x8000_0000] };
     psbt.unknown.insert(vec![0x0c, numbers.small()], numbers.array::<3>().to_vec());
     psbt.proprietary.insert(vec![0xfc, 1, numbers.small(), 2], vec![5]);

@@ -2,37 +2,11 @@
 
 use bitcoin::Transaction;
 use bitcoin::absolute::LockTime;
-use outrigger_standard::release::Rules;
 
 use crate::{Input, Psbt};
 
 pub const ZERO: u32 = 0;
 pub const TWO: u32 = 2;
-
-/// A PSBT version that bitcoind creates.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PsbtVersion {
-    /// Version 0: a global field has the transaction (BIP 174).
-    Zero,
-    /// Version 2: the maps have the parts of the transaction (BIP 370).
-    Two,
-}
-
-impl PsbtVersion {
-    /// The version with this number; `None` for a number other than 0 and 2.
-    pub fn from_number(number: u32) -> Option<Self> {
-        match number {
-            ZERO => Some(Self::Zero),
-            TWO => Some(Self::Two),
-            _ => None,
-        }
-    }
-
-    /// The default version of a release.
-    pub fn of(rules: &Rules) -> Self {
-        if rules.psbt_v2 { Self::Two } else { Self::Zero }
-    }
-}
 
 /// The global fields of version 2 that are not part of the transaction.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -54,10 +28,11 @@ impl VersionTwo {
 }
 
 impl Psbt {
-    /// A PSBT of a transaction, without any other fields.
-    pub fn of_version(tx: Transaction, version: PsbtVersion) -> Self {
+    /// A PSBT of a transaction, without any other fields: of version 2 (BIP 370), whose maps have the parts of the
+    /// transaction, or of version 0 (BIP 174), which has the transaction in a global field.
+    pub fn of_version(tx: Transaction, version_two: bool) -> Self {
         let mut psbt = Self::new(tx);
-        if version == PsbtVersion::Two {
+        if version_two {
             let fallback_lock_time = Some(psbt.tx.lock_time.to_consensus_u32());
             psbt.v2 = Some(VersionTwo { fallback_lock_time, modifiable: None });
             psbt.inputs.iter_mut().for_each(|input| input.has_sequence = true);

@@ -9,7 +9,7 @@ use secp256k1::Message;
 
 use super::ScriptError;
 use super::crypto::{verify_ecdsa, verify_schnorr};
-use super::sighash::{SighashError, TxContext};
+use super::sighash::TxContext;
 
 /// Locktimes below are heights; from here on they are Unix times.
 const LOCKTIME_THRESHOLD: i64 = 500_000_000;
@@ -110,7 +110,7 @@ struct LastSighash {
     sig_version: SigVersion,
     hash_type: u32,
     script_code: Vec<u8>,
-    message: Message,
+    digest: [u8; 32],
 }
 
 impl<'a> TransactionChecker<'a> {
@@ -126,40 +126,35 @@ impl<'a> TransactionChecker<'a> {
     /// The digest for an ECDSA signature; `None` if it depends on an unknown output. Caches the last digest, so that
     /// verifying a new signature does not hash again.
     pub fn ecdsa_digest(&mut self, script_code: &Script, hash_type: u32, sig_version: SigVersion) -> Option<[u8; 32]> {
-        self.ecdsa_message(script_code, hash_type, sig_version).map(|message| *message.as_ref())
-    }
-
-    /// Caches a digest that the caller has computed for an ECDSA signature, so that verifying the signature does not hash again.
-    pub fn remember(&mut self, script_code: &Script, hash_type: u32, sig_version: SigVersion, digest: [u8; 32]) {
-        let (script_code, message) = (script_code.to_bytes(), Message::from_digest(digest));
-        self.last = Some(LastSighash { sig_version, hash_type, script_code, message });
-    }
-
-    /// The message of an ECDSA signature; `None` if it depends on an unknown output.
-    fn ecdsa_message(&mut self, script_code: &Script, hash_type: u32, sig_version: SigVersion) -> Option<Message> {
         if let Some(last) = &self.last
             && (last.sig_version, last.hash_type) == (sig_version, hash_type)
             && last.script_code == script_code.as_bytes()
         {
-            return Some(last.message);
+            return Some(last.digest);
         }
-        let message = match sig_version {
+        let digest = match sig_version {
             SigVersion::Base => {
-                let sighash = self.context.legacy_sighash(self.input_index, script_code, hash_type).ok()?;
-                Message::from_digest(sighash.to_byte_array())
+                let sighash = self.context.legacy_sighash(self.input_index, script_code, hash_type)?;
+                sighash.to_byte_array()
             }
             SigVersion::WitnessV0 => {
                 let amount = self.context.spent_output(self.input_index)?.value;
-                let sighash = self.context.segwit_v0_sighash(self.input_index, script_code, amount, hash_type).ok()?;
-                Message::from_digest(sighash.to_byte_array())
+                let sighash = self.context.segwit_v0_sighash(self.input_index, script_code, amount, hash_type)?;
+                sighash.to_byte_array()
             }
             SigVersion::Taproot | SigVersion::Tapscript => return None,
         };
         let mut kept = self.last.take().map(|last| last.script_code).unwrap_or_default();
         kept.clear();
         kept.extend_from_slice(script_code.as_bytes());
-        self.last = Some(LastSighash { sig_version, hash_type, script_code: kept, message });
-        Some(message)
+        self.last = Some(LastSighash { sig_version, hash_type, script_code: kept, digest });
+        Some(digest)
+    }
+
+    /// Caches a digest that the caller has computed for an ECDSA signature, so that verifying the signature does not
+    /// hash again.
+    pub fn remember(&mut self, script_code: &Script, hash_type: u32, sig_version: SigVersion, digest: [u8; 32]) {
+        self.last = Some(LastSighash { sig_version, hash_type, script_code: script_code.to_bytes(), digest });
     }
 }
 
@@ -174,8 +169,8 @@ impl Checker for TransactionChecker<'_> {
         let Some((hash_type, signature)) = signature.split_last() else {
             return false;
         };
-        let message = self.ecdsa_message(script_code, u32::from(*hash_type), sig_version);
-        message.is_some_and(|message| verify_ecdsa(&message, signature, pubkey))
+        let digest = self.ecdsa_digest(script_code, u32::from(*hash_type), sig_version);
+        digest.is_some_and(|digest| verify_ecdsa(&Message::from_digest(digest), signature, pubkey))
     }
 
     fn check_schnorr_signature(
@@ -204,7 +199,7 @@ impl Checker for TransactionChecker<'_> {
         let sighash = self
             .context
             .taproot_sighash(self.input_index, hash_type, execution.annex, leaf)
-            .map_err(|_: SighashError| ScriptError::SchnorrSigHashtype)?;
+            .ok_or(ScriptError::SchnorrSigHashtype)?;
         let message = Message::from_digest(sighash.to_byte_array());
         if verify_schnorr(&message, signature, pubkey) { Ok(()) } else { Err(ScriptError::SchnorrSig) }
     }

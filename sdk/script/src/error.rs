@@ -2,14 +2,12 @@
 //!
 //! Each has two fixed texts, which clients see: its name in Core's test data, and Core's message.
 
-use std::fmt;
-
 macro_rules! script_errors {
     ($($variant:ident, $name:literal, $text:literal;)*) => {
         /// Why a script failed. `Display` yields Core's message.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
         pub enum ScriptError {
-            $(#[doc = $text] #[doc = "."] $variant,)*
+            $(#[doc = $text] #[doc = "."] #[error($text)] $variant,)*
         }
 
         impl ScriptError {
@@ -97,14 +95,6 @@ impl ScriptError {
         }
     }
 }
-
-impl fmt::Display for ScriptError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text())
-    }
-}
-
-impl std::error::Error for ScriptError {}
 
 #[cfg(test)]
 mod tests {

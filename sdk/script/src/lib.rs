@@ -38,11 +38,11 @@
 //! };
 //!
 //! let tx = spend(2, 3);
-//! let context = TxContext::new(&tx, vec![spent.clone()]);
+//! let context = TxContext::new(&tx, vec![Some(spent.clone())]);
 //! assert_eq!(verify_input(&context, 0, Flags::STANDARD), Ok(()));
 //!
 //! let tx = spend(2, 2);
-//! let context = TxContext::new(&tx, vec![spent]);
+//! let context = TxContext::new(&tx, vec![Some(spent)]);
 //! assert_eq!(verify_input(&context, 0, Flags::STANDARD), Err(ScriptError::EvalFalse));
 //! ```
 
@@ -71,9 +71,7 @@ pub use encoding::{check_pubkey_encoding, check_signature_encoding};
 pub use error::ScriptError;
 pub use eval::eval_script;
 pub use flags::Flags;
-pub use sighash::{
-    SIGHASH_ALL, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError, SpentOutputs, TxContext, annex_hash,
-};
+pub use sighash::{SIGHASH_ALL, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, TxContext, annex_hash};
 pub use sigops::{
     WITNESS_SCALE_FACTOR, legacy_sigop_count, p2sh_sigop_count, script_sigop_count, transaction_sigop_cost,
     witness_sigop_count,

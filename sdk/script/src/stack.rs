@@ -3,7 +3,6 @@
 //! An element is either a slice of the script or the witness, which it borrows, or a result of at most 32 bytes (a
 //! number, a boolean, a hash), which it stores inline. So it is `Copy`.
 
-use bitcoin::Witness;
 use bitcoin::script::write_scriptint;
 
 use super::ScriptError;
@@ -78,11 +77,6 @@ impl<'a> Stack<'a> {
     /// An empty stack.
     pub const fn new() -> Stack<'a> {
         Stack { elements: Vec::new() }
-    }
-
-    /// The initial stack of a witness program: the witness, first element at the bottom.
-    pub fn from_witness(witness: &'a Witness) -> Stack<'a> {
-        Stack { elements: witness.iter().map(Element::borrowed).collect() }
     }
 
     /// The number of elements.
@@ -176,6 +170,7 @@ impl<'a> Stack<'a> {
     }
 }
 
+/// The elements of a witness, the first at the bottom.
 impl<'a> FromIterator<&'a [u8]> for Stack<'a> {
     fn from_iter<I: IntoIterator<Item = &'a [u8]>>(elements: I) -> Stack<'a> {
         Stack { elements: elements.into_iter().map(Element::borrowed).collect() }

@@ -39,7 +39,8 @@ pub fn verify_script<C: Checker + ?Sized>(
     eval_base(&mut stack, script_pubkey, flags, checker)?;
     require_true(&stack)?;
 
-    let mut outcome = Outcome { stack_size: stack.len(), had_witness: false };
+    let mut stack_size = stack.len();
+    let mut had_witness = false;
     if flags.contains(Flags::WITNESS)
         && let Some((version, program)) = witness_program(script_pubkey.as_bytes())
     {
@@ -47,41 +48,31 @@ pub fn verify_script<C: Checker + ?Sized>(
             return Err(ScriptError::WitnessMalleated);
         }
         verify_witness_program(witness, version, program, flags, checker, false)?;
-        outcome = Outcome::WITNESS;
+        // The program's own rules leave a single element.
+        (stack_size, had_witness) = (1, true);
     }
     if pays_to_script_hash {
-        outcome = verify_redeem_script(script_sig, pushed, witness, flags, checker)?;
+        (stack_size, had_witness) = verify_redeem_script(script_sig, pushed, witness, flags, checker)?;
     }
 
-    if flags.contains(Flags::CLEANSTACK) && outcome.stack_size != 1 {
+    if flags.contains(Flags::CLEANSTACK) && stack_size != 1 {
         return Err(ScriptError::CleanStack);
     }
-    if flags.contains(Flags::WITNESS) && !outcome.had_witness && !witness.is_empty() {
+    if flags.contains(Flags::WITNESS) && !had_witness && !witness.is_empty() {
         return Err(ScriptError::WitnessUnexpected);
     }
     Ok(())
 }
 
-/// The result of execution, for the final checks.
-struct Outcome {
-    /// The number of elements on the stack.
-    stack_size: usize,
-    had_witness: bool,
-}
-
-impl Outcome {
-    /// A verified witness program: its own rules leave a single element.
-    const WITNESS: Outcome = Outcome { stack_size: 1, had_witness: true };
-}
-
-/// Executes the redeem script of a P2SH output (BIP16) on the stack that the scriptSig `pushed`.
+/// Executes the redeem script of a P2SH output (BIP16) on the stack that the scriptSig `pushed`. Returns the number of
+/// elements left on the stack, and whether the redeem script is a witness program.
 fn verify_redeem_script<C: Checker + ?Sized>(
     script_sig: &Script,
     mut pushed: Stack<'_>,
     witness: &Witness,
     flags: Flags,
     checker: &mut C,
-) -> Result<Outcome, ScriptError> {
+) -> Result<(usize, bool), ScriptError> {
     if !is_push_only(script_sig.as_bytes()) {
         return Err(ScriptError::SigPushOnly);
     }
@@ -99,9 +90,9 @@ fn verify_redeem_script<C: Checker + ?Sized>(
             return Err(ScriptError::WitnessMalleatedP2sh);
         }
         verify_witness_program(witness, version, program, flags, checker, true)?;
-        return Ok(Outcome::WITNESS);
+        return Ok((1, true));
     }
-    Ok(Outcome { stack_size: stack.len(), had_witness: false })
+    Ok((stack.len(), false))
 }
 
 /// Executes a script outside of a witness.

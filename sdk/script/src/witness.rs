@@ -61,7 +61,7 @@ fn verify_script_hash<C: Checker + ?Sized>(
     if sha256::Hash::hash(script).as_byte_array() != program {
         return Err(ScriptError::WitnessProgramMismatch);
     }
-    let mut stack = Stack::from_witness(witness);
+    let mut stack: Stack<'_> = witness.iter().collect();
     stack.drop_top(1);
     let mut execution = ExecutionData::default();
     execute(stack, Script::from_bytes(script), flags, SigVersion::WitnessV0, checker, &mut execution)
@@ -83,7 +83,7 @@ fn verify_key_hash<C: Checker + ?Sized>(
     for (slot, byte) in script.iter_mut().zip(parts.into_iter().flatten()) {
         *slot = *byte;
     }
-    let stack = Stack::from_witness(witness);
+    let stack = witness.iter().collect();
     let mut execution = ExecutionData::default();
     execute(stack, Script::from_bytes(&script), flags, SigVersion::WitnessV0, checker, &mut execution)
 }
@@ -111,38 +111,33 @@ fn verify_taproot<C: Checker + ?Sized>(
         [signature] => checker.check_schnorr_signature(signature, output_key, SigVersion::Taproot, &execution),
         [inputs @ .., script, control] => {
             execution.validation_weight_left = witness.size() as i64 + VALIDATION_WEIGHT_OFFSET;
-            let leaf = Leaf { inputs, script, control };
-            verify_leaf(&leaf, output_key, flags, checker, &mut execution)
+            let stack = inputs.iter().copied().collect();
+            verify_leaf(stack, script, control, output_key, flags, checker, &mut execution)
         }
         [] => Err(ScriptError::WitnessProgramWitnessEmpty),
     }
 }
 
-struct Leaf<'a, 'w> {
-    inputs: &'w [&'a [u8]],
-    script: &'a [u8],
-    control: &'a [u8],
-}
-
 /// Checks that the output key commits to the leaf, and executes a tapscript. Undefined leaf versions succeed.
-fn verify_leaf<C: Checker + ?Sized>(
-    leaf: &Leaf<'_, '_>,
+fn verify_leaf<'a, C: Checker + ?Sized>(
+    stack: Stack<'a>,
+    script: &'a [u8],
+    control: &[u8],
     output_key: &[u8; 32],
     flags: Flags,
     checker: &mut C,
     execution: &mut ExecutionData,
 ) -> Result<(), ScriptError> {
-    let (first, internal_key, path) = split_control(leaf.control).ok_or(ScriptError::TaprootWrongControlSize)?;
+    let (first, internal_key, path) = split_control(control).ok_or(ScriptError::TaprootWrongControlSize)?;
     let version = first & TAPROOT_LEAF_MASK;
-    let leaf_hash = tap_leaf_hash(version, leaf.script);
+    let leaf_hash = tap_leaf_hash(version, script);
     let parity = if first & 1 == 0 { Parity::Even } else { Parity::Odd };
     if !commits_to_tree(output_key, internal_key, tap_merkle_root(leaf_hash, path), parity) {
         return Err(ScriptError::WitnessProgramMismatch);
     }
     if version == TAPROOT_LEAF_TAPSCRIPT {
         execution.leaf_hash = Some(leaf_hash);
-        let stack = leaf.inputs.iter().copied().collect();
-        return execute_tapscript(stack, Script::from_bytes(leaf.script), flags, checker, execution);
+        return execute_tapscript(stack, Script::from_bytes(script), flags, checker, execution);
     }
     if flags.contains(Flags::DISCOURAGE_UPGRADABLE_TAPROOT_VERSION) {
         return Err(ScriptError::DiscourageUpgradableTaprootVersion);

@@ -31,7 +31,7 @@ wire_struct! {
 
 service! {
     /// The host and the plugin.
-    pub trait HostInfo as HostInfoClient = "host/1" {
+    pub trait HostInfo = "host/1" {
         /// The host and the plugin. Only the release can change while the plugin runs.
         fn about() -> About;
 

@@ -4,6 +4,7 @@
 
 mod steps;
 
+use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, TxOut, Txid};
 
 pub use outrigger_values::Coin;
@@ -24,6 +25,13 @@ wire_struct! {
         pub time: u32,
         /// The median time of it and its ten predecessors (BIP 113), in seconds.
         pub median_time: u32,
+    }
+}
+
+impl Default for Tip {
+    /// A block that is on no chain.
+    fn default() -> Self {
+        Self { hash: BlockHash::all_zeros(), height: 0, time: 0, median_time: 0 }
     }
 }
 
@@ -371,7 +379,7 @@ wire_struct! {
 
 service! {
     /// The chain. Reads within a call see one snapshot of it.
-    pub trait Chain as ChainClient = "chain/1" {
+    pub trait Chain = "chain/1" {
         /// The best block.
         fn tip() -> Tip;
         /// The network and the current state of the chain.

@@ -154,7 +154,7 @@ wire_enum! {
 
 service! {
     /// The state of this instance's event queue.
-    pub trait Events as EventsClient = "events/1" {
+    pub trait Events = "events/1" {
         /// The number of events that the host dropped because the queue was full.
         fn dropped() -> u64;
     }

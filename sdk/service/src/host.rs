@@ -8,19 +8,17 @@ use outrigger_abi::RawService;
 use outrigger_values::RpcError;
 use serde_json::Value;
 
-use crate::about::{About, HostInfo, HostInfoClient};
-use crate::chain::{Chain, ChainClient};
-use crate::events::{Events, EventsClient};
-use crate::log::{Level, Log, LogClient};
-use crate::mempool::{Mempool, MempoolClient};
-use crate::metrics::{Measure, Metrics, MetricsClient, Sample};
-use crate::rpc::{As, Rpc, RpcClient};
-use crate::signer::{Signer, SignerClient};
-use crate::store::{Store, StoreClient};
-use crate::wallet::{
-    WalletAdmin, WalletAdminClient, WalletBook, WalletBookClient, WalletImport, WalletImportClient, WalletKeys,
-    WalletKeysClient, WalletPay, WalletPayClient, WalletRead, WalletReadClient,
-};
+use crate::about::{About, HostInfo};
+use crate::chain::Chain;
+use crate::events::Events;
+use crate::log::{Level, Log};
+use crate::mempool::Mempool;
+use crate::metrics::{Measure, Metrics, Sample};
+use crate::rpc::{As, Rpc};
+use crate::signer::Signer;
+use crate::store::Store;
+use crate::transport::Client;
+use crate::wallet::{WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay, WalletRead};
 use crate::wire::Blob;
 use crate::{Result, Scope};
 
@@ -64,21 +62,21 @@ impl Host {
     /// Clients of the services. `service` returns the table of a service by name and revision, for example `chain/1`.
     pub fn reached_by(service: &dyn Fn(&str) -> RawService) -> Self {
         Self {
-            chain: Arc::new(ChainClient::new(service("chain/1"))),
-            mempool: Arc::new(MempoolClient::new(service("mempool/1"))),
-            wallet: Arc::new(WalletReadClient::new(service("wallet-read/1"))),
-            book: Arc::new(WalletBookClient::new(service("wallet-book/1"))),
-            pay: Arc::new(WalletPayClient::new(service("wallet-pay/1"))),
-            import: Arc::new(WalletImportClient::new(service("wallet-import/1"))),
-            admin: Arc::new(WalletAdminClient::new(service("wallet-admin/1"))),
-            keys: Arc::new(WalletKeysClient::new(service("wallet-keys/1"))),
-            signer: Arc::new(SignerClient::new(service("signer/1"))),
-            events: Arc::new(EventsClient::new(service("events/1"))),
-            log: Arc::new(LogClient::new(service("log/1"))),
-            rpc: Arc::new(RpcClient::new(service("rpc/1"))),
-            store: Arc::new(StoreClient::new(service("store/1"))),
-            metrics: Arc::new(MetricsClient::new(service("metrics/1"))),
-            info: Arc::new(HostInfoClient::new(service("host/1"))),
+            chain: Client::<dyn Chain>::new(service),
+            mempool: Client::<dyn Mempool>::new(service),
+            wallet: Client::<dyn WalletRead>::new(service),
+            book: Client::<dyn WalletBook>::new(service),
+            pay: Client::<dyn WalletPay>::new(service),
+            import: Client::<dyn WalletImport>::new(service),
+            admin: Client::<dyn WalletAdmin>::new(service),
+            keys: Client::<dyn WalletKeys>::new(service),
+            signer: Client::<dyn Signer>::new(service),
+            events: Client::<dyn Events>::new(service),
+            log: Client::<dyn Log>::new(service),
+            rpc: Client::<dyn Rpc>::new(service),
+            store: Client::<dyn Store>::new(service),
+            metrics: Client::<dyn Metrics>::new(service),
+            info: Client::<dyn HostInfo>::new(service),
         }
     }
 

@@ -178,7 +178,7 @@ pub type Result<T> = std::result::Result<T, ServiceError>;
 /// A function added after the first version of the ABI is declared at the end, with its minor version as
 /// `#[since(MINOR)]`.
 macro_rules! service {
-    ($(#[doc = $doc:literal])* pub trait $name:ident as $client:ident = $wire_name:literal {
+    ($(#[doc = $doc:literal])* pub trait $name:ident = $wire_name:literal {
         $($(#[doc = $fn_doc:literal])* $(#[since($since:literal)])?
         fn $function:ident($($arg:ident: $arg_type:ty),*) -> $ret:ty;)*
     }) => {
@@ -190,24 +190,24 @@ macro_rules! service {
             })*
         }
 
-        #[allow(non_camel_case_types, clippy::enum_variant_names)]
-        mod methods {
-            $(pub(super) struct $function;)*
-
-            /// The functions in the order of the table.
-            pub(super) enum Index { $($function,)* }
+        /// The places of the functions in the table.
+        #[allow(non_camel_case_types, non_upper_case_globals, clippy::enum_variant_names)]
+        mod places {
+            enum Place { $($function,)* }
+            $(pub(super) const $function: usize = Place::$function as usize;)*
         }
-        $(impl outrigger_abi::Method for methods::$function {
-            type Service = dyn $name;
-            fn run(service: &dyn $name, scope: u64, request: &[u8]) -> outrigger_abi::Response {
-                $crate::transport::answer(request, |($($arg,)*): ($($arg_type,)*)| {
-                    service.$function($crate::Scope(scope) $(, $arg)*)
-                })
-            }
-        })*
 
         impl outrigger_abi::Service for dyn $name {
-            const FUNCTIONS: &'static [outrigger_abi::ServiceFn] = &[$(outrigger_abi::shim::<methods::$function>,)*];
+            const FUNCTIONS: usize = <Self as $crate::Described>::SHAPE.functions.len();
+
+            fn run(&self, place: usize, scope: u64, request: &[u8]) -> outrigger_abi::Response {
+                match place {
+                    $(places::$function => $crate::transport::answer(request, |($($arg,)*): ($($arg_type,)*)| {
+                        self.$function($crate::Scope(scope) $(, $arg)*)
+                    }),)*
+                    _ => $crate::ErrorKind::Unsupported.into(),
+                }
+            }
         }
 
         impl $crate::Described for dyn $name {
@@ -229,19 +229,9 @@ macro_rules! service {
             };
         }
 
-        #[doc = concat!("Calls `", $wire_name, "` of a host through the ABI.")]
-        pub struct $client(outrigger_abi::RawService);
-
-        impl $client {
-            /// A client of the service table `raw`.
-            pub fn new(raw: outrigger_abi::RawService) -> Self {
-                Self(raw)
-            }
-        }
-
-        impl $name for $client {
+        impl $name for $crate::transport::Client<dyn $name> {
             $(fn $function(&self, scope: $crate::Scope $(, $arg: $arg_type)*) -> $crate::Result<$ret> {
-                $crate::transport::ask($wire_name, &self.0, methods::Index::$function as usize, scope, ($($arg,)*))
+                self.ask(places::$function, scope, ($($arg,)*))
             })*
         }
     };

@@ -22,7 +22,7 @@ wire_enum! {
 
 service! {
     /// The host's log.
-    pub trait Log as LogClient = "log/1" {
+    pub trait Log = "log/1" {
         /// Writes one line, with the plugin's name.
         fn write(level: Level, message: String) -> ();
 

@@ -285,7 +285,7 @@ wire_struct! {
 
 service! {
     /// The unconfirmed transactions.
-    pub trait Mempool as MempoolClient = "mempool/1" {
+    pub trait Mempool = "mempool/1" {
         /// The mempool as a whole.
         fn info() -> MempoolInfo;
         /// All ids, in the order of acceptance.

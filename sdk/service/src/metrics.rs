@@ -58,7 +58,7 @@ wire_struct! {
 
 service! {
     /// The plugin's metrics. The host keeps them until it stops, also across reloads of the plugin.
-    pub trait Metrics as MetricsClient = "metrics/1" {
+    pub trait Metrics = "metrics/1" {
         /// Records samples. Fails with `Malformed` at the first invalid sample, or the first of another kind than the metric's.
         /// The samples before it are recorded.
         fn record(samples: Vec<Sample>) -> ();

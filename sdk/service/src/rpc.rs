@@ -80,7 +80,7 @@ service! {
     /// plugins that the call has already passed. `call` skips the plugins whose nested calls led to it, and passes all other wrappers. A
     /// call passes at most 8 plugins. `call` and `next` wait for the answer while the plugin's own caller waits; outside of calls they
     /// wait for at most 120 seconds.
-    pub trait Rpc as RpcClient = "rpc/1" {
+    pub trait Rpc = "rpc/1" {
         /// The caller of the scope's call. Fails with `Malformed` outside of calls.
         fn caller() -> CallerInfo;
 

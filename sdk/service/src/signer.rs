@@ -99,7 +99,7 @@ service! {
     ///
     /// A descriptor's key signs only for the scripts that the descriptor derives at the key's index. A key that was imported alone
     /// signs for any script.
-    pub trait Signer as SignerClient = "signer/1" {
+    pub trait Signer = "signer/1" {
         /// Whether the wallet could sign with each of these public keys (33, 65 or 32 bytes), in their order, for outputs with these
         /// scripts. A locked wallet answers as if unlocked, with two exceptions: for a descriptor with only some private keys, all its
         /// keys count; keys behind a hardened wildcard do not.

@@ -217,7 +217,7 @@ service! {
     /// Each function sees all earlier commits, regardless of its scope. A key has 1 to 511 bytes, a value at most 4,194,304.
     ///
     /// Fails with `Storage` if the file is damaged; it never returns a damaged value.
-    pub trait Store as StoreClient = "store/1" {
+    pub trait Store = "store/1" {
         /// The values of keys, in the order of the keys, from one snapshot. At most 10,000 keys; fails with `Refused` if the values have
         /// more than 16,777,216 bytes.
         fn get(keys: Vec<Blob>) -> Vec<Option<Blob>>;

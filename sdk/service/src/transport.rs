@@ -1,9 +1,12 @@
 //! Encodes requests and answers of services for the plugin ABI.
 
+use std::marker::PhantomData;
+use std::sync::Arc;
+
 use outrigger_abi::{ABI_MINOR, ErrorKind, OwnedBytes, RawService, Response, STATUS_OK};
 
 use crate::wire::{self, Wire, WireError};
-use crate::{Result, Scope, ServiceError};
+use crate::{Described, Result, Scope, ServiceError};
 
 /// Decodes a request, runs the function and encodes its answer, on the side that implements the service.
 pub(crate) fn answer<Q: Wire, R: Wire>(request: &[u8], run: impl FnOnce(Q) -> Result<R>) -> Response {
@@ -13,15 +16,23 @@ pub(crate) fn answer<Q: Wire, R: Wire>(request: &[u8], run: impl FnOnce(Q) -> Re
     }
 }
 
-/// Calls the function at `index` of a service's table, with an encoded request and a decoded answer.
-pub(crate) fn ask<Q: Wire, R: Wire>(
-    name: &str,
-    service: &RawService,
-    index: usize,
-    scope: Scope,
-    request: Q,
-) -> Result<R> {
-    R::from_message(call(name, service, index, scope, &request.into_message())?).map_err(damaged)
+/// Calls the functions of a host's service `S`.
+pub(crate) struct Client<S: ?Sized> {
+    table: RawService,
+    service: PhantomData<fn(&S)>,
+}
+
+impl<S: Described + ?Sized> Client<S> {
+    /// A client of the service. `table` returns the table of a service by name and revision.
+    pub fn new(table: &dyn Fn(&str) -> RawService) -> Arc<Self> {
+        Arc::new(Self { table: table(S::SHAPE.name), service: PhantomData })
+    }
+
+    /// Calls the function at `index` of the table, with an encoded request and a decoded answer.
+    pub fn ask<Q: Wire, R: Wire>(&self, index: usize, scope: Scope, request: Q) -> Result<R> {
+        let answer = call(S::SHAPE.name, &self.table, index, scope, &request.into_message())?;
+        R::from_message(answer).map_err(damaged)
+    }
 }
 
 /// Calls the function at `index` of a service's table with the bytes of a request.
@@ -45,12 +56,12 @@ pub(crate) fn damaged(error: WireError) -> ServiceError {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
     use outrigger_abi::ExportedService;
 
     use super::*;
-    use crate::log::{Level, Log, LogClient};
+    use crate::log::{Level, Log};
 
     #[derive(Default)]
     struct Lines(Mutex<Vec<String>>);
@@ -71,13 +82,14 @@ mod tests {
         let lines = Arc::new(Lines::default());
         let exported = ExportedService::new::<dyn Log>(lines.clone());
         // SAFETY: `exported` outlives the client.
-        let client = LogClient::new(unsafe { RawService::new(exported.table()) });
+        let client = Client::<dyn Log>::new(&|_| unsafe { RawService::new(exported.table()) });
         client.write(Scope::NONE, Level::Info, "hello".into()).unwrap();
         assert_eq!(*lines.0.lock().unwrap(), ["hello"]);
         let refused = client.write(Scope::NONE, Level::Error, String::new()).unwrap_err();
         assert_eq!(refused, ServiceError::new(ErrorKind::Refused, "no errors here"));
-        let none = LogClient::new(RawService::NOT_GRANTED).write(Scope::NONE, Level::Info, String::new());
-        assert_eq!(none.unwrap_err(), ServiceError::new(ErrorKind::NotGranted, "The plugin's grants lack log/1"));
+        let none = Client::<dyn Log>::new(&|_| RawService::NOT_GRANTED);
+        let refused = none.write(Scope::NONE, Level::Info, String::new()).unwrap_err();
+        assert_eq!(refused, ServiceError::new(ErrorKind::NotGranted, "The plugin's grants lack log/1"));
     }
 
     #[test]

@@ -16,16 +16,7 @@ use outrigger_script::{
 use outrigger_service::signer::Scheme;
 use outrigger_standard::{ScriptKind, classify};
 
-/// The contents of an input that does not verify.
-#[derive(Debug)]
-pub(super) struct UnverifiedInput {
-    /// Its verification error.
-    pub(super) error: ScriptError,
-    /// Its scripts, whether or not the output commits to them.
-    pub(super) shown: ShownScripts,
-}
-
-/// The scripts in an input.
+/// The scripts in an input, whether or not the output commits to them.
 #[derive(Debug, Default)]
 pub(super) struct ShownScripts {
     pub(super) redeem: Option<ScriptBuf>,
@@ -41,15 +32,15 @@ impl ShownScripts {
     }
 }
 
-/// Collects an input's contents; `None` if it verifies under the standard flags. The observer keeps its valid ECDSA
-/// signatures. Taproot witnesses are replaced as a whole, so their signatures are not kept.
-pub(super) fn collect(observer: &mut Observer<'_>, input: &TxIn, spent: &TxOut) -> Option<UnverifiedInput> {
+/// The error and the scripts of an input; `None` if it verifies under the standard flags. The observer keeps its valid
+/// ECDSA signatures. Taproot witnesses are replaced as a whole, so their signatures are not kept.
+pub(super) fn collect(observer: &mut Observer<'_>, input: &TxIn, spent: &TxOut) -> Option<(ScriptError, ShownScripts)> {
     let error = observer.verify(&input.script_sig, &spent.script_pubkey, &input.witness).err()?;
     let mut shown = ShownScripts::default();
     if !input.script_sig.is_empty() || !input.witness.is_empty() {
         scan(input, &spent.script_pubkey, observer, &mut shown);
     }
-    Some(UnverifiedInput { error, shown })
+    Some((error, shown))
 }
 
 /// Descends to the innermost script of the input. If it is a multisig, tries each push as a signature.
@@ -88,7 +79,7 @@ fn match_signatures(
     let mut first = 0;
     for push in pushes {
         let found = keys.iter().enumerate().skip(first).find(|(_, key)| {
-            observer.signatures.has_ecdsa(key) || observer.check_ecdsa_signature(push, key, script, version)
+            observer.signatures.ecdsa.contains_key(**key) || observer.check_ecdsa_signature(push, key, script, version)
         });
         if let Some((position, _)) = found {
             first = position + 1;

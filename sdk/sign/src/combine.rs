@@ -42,11 +42,11 @@ fn combine_input(first: &TxContext<'_>, others: &[TxContext<'_>], index: usize) 
     for context in std::iter::once(first).chain(others) {
         let Some(input) = context.tx().input.get(index) else { continue };
         let mut observer = Observer::new(if spent.script_pubkey.is_p2tr() { first } else { context }, index);
-        let Some(carried) = collect(&mut observer, input, spent) else {
+        let Some((_, carried)) = collect(&mut observer, input, spent) else {
             return Production { script_sig: input.script_sig.clone(), witness: input.witness.clone() };
         };
-        shown.redeem = shown.redeem.or(carried.shown.redeem);
-        shown.witness = shown.witness.or(carried.shown.witness);
+        shown.redeem = shown.redeem.or(carried.redeem);
+        shown.witness = shown.witness.or(carried.witness);
         signatures.extend(observer.signatures);
     }
     let mut producer = Producer {

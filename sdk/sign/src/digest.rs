@@ -4,7 +4,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::taproot::{LeafVersion, TapLeafHash};
 
 use outrigger_memory::parallel::map_while;
-use outrigger_script::{TxContext, annex_hash};
+use outrigger_script::{SIGHASH_SINGLE, TxContext, annex_hash};
 use outrigger_service::signer::{Scheme, SignRequest, Signed};
 use outrigger_service::wire::Blob;
 
@@ -13,8 +13,6 @@ const GROUPS_PER_BATCH: usize = 4;
 
 /// The bits of a sighash byte that select the signed outputs.
 const OUTPUT_MASK: u8 = 0x1f;
-/// The value of these bits for the output with the input's index.
-const SINGLE: u8 = 3;
 
 /// The kind of a signature of a digest.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,7 +69,9 @@ pub fn sign_requests(
 /// transaction has no output at the input's index.
 pub fn signs_anything(context: &TxContext<'_>, request: &SignRequest) -> bool {
     let has_output = usize::try_from(request.input).is_ok_and(|index| index < context.tx().output.len());
-    matches!(request.scheme, Scheme::Legacy { .. }) && request.sighash & OUTPUT_MASK == SINGLE && !has_output
+    matches!(request.scheme, Scheme::Legacy { .. })
+        && u32::from(request.sighash & OUTPUT_MASK) == SIGHASH_SINGLE
+        && !has_output
 }
 
 /// The digest of a requested signature. `None` if it covers an unknown output, or consensus defines no such signature.
@@ -80,15 +80,13 @@ pub fn digest(context: &TxContext<'_>, request: &SignRequest) -> Option<[u8; 32]
     let sighash = u32::from(request.sighash);
     let taproot = |leaf| {
         let annex = request.annex.as_ref().map(|annex| annex_hash(annex));
-        Some(context.taproot_sighash(index, request.sighash, annex, leaf).ok()?.to_byte_array())
+        Some(context.taproot_sighash(index, request.sighash, annex, leaf)?.to_byte_array())
     };
     match &request.scheme {
-        Scheme::Legacy { script_code } => {
-            Some(context.legacy_sighash(index, script_code, sighash).ok()?.to_byte_array())
-        }
+        Scheme::Legacy { script_code } => Some(context.legacy_sighash(index, script_code, sighash)?.to_byte_array()),
         Scheme::SegwitV0 { script_code } => {
             let amount = context.spent_output(index)?.value;
-            Some(context.segwit_v0_sighash(index, script_code, amount, sighash).ok()?.to_byte_array())
+            Some(context.segwit_v0_sighash(index, script_code, amount, sighash)?.to_byte_array())
         }
         Scheme::TaprootKey { .. } | Scheme::TaprootOutputKey => taproot(None),
         Scheme::TaprootLeaf { script, version, code_separator } => {

@@ -25,14 +25,8 @@ struct PossibleSignature {
     request: SignRequest,
 }
 
-/// A new signature for an input.
-struct Made {
-    index: usize,
-    slot: Slot,
-    scheme: Scheme,
-    /// The signature without hash type, and its digest.
-    signed: Signed,
-}
+/// The input, the slot and the scheme of a signature.
+type Place = (usize, Slot, Scheme);
 
 /// An input between the solver's two runs.
 pub(super) struct Job<'a> {
@@ -130,7 +124,7 @@ pub(super) fn solve<'a, I: Send, O: Send>(
         Some(job) => sign_wanted(job.context, wants, keys)?,
         None => Vec::new(),
     };
-    for Made { index, slot, scheme, signed } in made {
+    for ((index, slot, scheme), signed) in made {
         if let Some(job) = places.get(&index).and_then(|place| jobs.get_mut(*place)) {
             if keys.computes_digests() {
                 job.observer.remember(&scheme, sighash, signed.digest);
@@ -158,7 +152,11 @@ pub(super) fn check_spent(spent: &[Option<TxOut>]) -> std::result::Result<(), Si
 }
 
 /// Requests the signatures from the keys. Leaves out those that the keys cannot make.
-fn sign_wanted(context: &TxContext<'_>, mut wanted: Vec<PossibleSignature>, keys: &dyn KeySource) -> Result<Vec<Made>> {
+fn sign_wanted(
+    context: &TxContext<'_>,
+    mut wanted: Vec<PossibleSignature>,
+    keys: &dyn KeySource,
+) -> Result<Vec<(Place, Signed)>> {
     // An input needs only one key path signature. If several would do, the available keys decide.
     let choice = |wants: &[PossibleSignature]| wants.len() > 1 && wants.iter().any(|want| want.slot.is_key_path());
     if wanted.chunk_by(|one, other| one.index == other.index).any(choice) {
@@ -179,8 +177,7 @@ fn sign_wanted(context: &TxContext<'_>, mut wanted: Vec<PossibleSignature>, keys
     let split = |PossibleSignature { index, slot, request }| ((index, slot, request.scheme.clone()), request);
     let (places, requests): (Vec<_>, Vec<_>) = wanted.into_iter().map(split).unzip();
     let signatures = keys.sign(context, requests)?;
-    let made = places.into_iter().zip(signatures);
-    Ok(made.filter_map(|((index, slot, scheme), signed)| Some(Made { index, slot, scheme, signed: signed? })).collect())
+    Ok(places.into_iter().zip(signatures).filter_map(|(place, signed)| Some((place, signed?))).collect())
 }
 
 /// The public keys of the requests that can sign.

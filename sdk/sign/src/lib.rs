@@ -48,7 +48,7 @@ pub use signatures::{AskedKey, PartialSignatures};
 pub use solving::{HashKind, SolvingSet};
 pub use wif::{WifError, WifKey};
 
-use collect::{UnverifiedInput, collect};
+use collect::collect;
 use job::{Job, check_spent, solve};
 use outrigger_script::{ScriptError, TxContext};
 use outrigger_service::{ErrorKind, ServiceError};
@@ -110,21 +110,10 @@ impl From<SignError> for RpcError {
 /// Signs a transaction as far as possible. `spent` are the outputs that it spends, in the order of its inputs. A
 /// missing or `None` output is unknown, and its input stays as it is. The solver relies on the amounts.
 ///
-/// Returns for each input why it is incomplete; `None` if it is complete. Fails if the keys fail, and with
-/// [`ErrorKind::Refused`] for a transaction that is too large. The transaction is then unchanged.
+/// Returns for each input why it is incomplete; `None` if it is complete. Fails if the keys fail, if the transaction is
+/// too large, and when `wanted`, called every few inputs, returns false: legacy signature hashes cover all inputs, so a
+/// transaction with very many takes long. After an error the transaction is unchanged.
 pub fn sign_transaction(
-    tx: &mut Transaction,
-    spent: &[Option<TxOut>],
-    known: &SolvingSet,
-    keys: &dyn KeySource,
-    sighash: Sighash,
-) -> Result<Vec<Option<InputError>>, ServiceError> {
-    Ok(sign_transaction_while(tx, spent, known, keys, sighash, &|| true)?)
-}
-
-/// [`sign_transaction`] that fails with [`SignError::Unwanted`], without changes, when `wanted`, called every few
-/// inputs, returns false. Legacy signature hashes cover all inputs, so a transaction with very many takes long.
-pub fn sign_transaction_while(
     tx: &mut Transaction,
     spent: &[Option<TxOut>],
     known: &SolvingSet,
@@ -163,7 +152,7 @@ fn begin<'a>(
         job.error = Some(InputError::NotFound);
         return job;
     };
-    let Some(UnverifiedInput { error, shown }) = collect(&mut job.observer, input, spent) else { return job };
+    let Some((error, shown)) = collect(&mut job.observer, input, spent) else { return job };
     job.error = Some(InputError::Script(error));
     let lacks_output = sighash.is_single() && index >= context.tx().output.len();
     (job.script, job.own) = ((!lacks_output).then_some(&*spent.script_pubkey), shown.into_solving());

@@ -68,7 +68,7 @@ pub fn inspect_scripts<'a>(
     tx: &Transaction,
     scripts: impl Iterator<Item = (&'a Script, SolvingSet, Option<&'a SolvingSet>)>,
 ) -> Vec<PartialOutcome> {
-    let context = TxContext::new(tx, Vec::<TxOut>::new());
+    let context = TxContext::new(tx, Vec::<Option<TxOut>>::new());
     let (original, nothing) = (TxIn::default(), SolvingSet::default());
     let inspect = |(script, own, known): (&Script, SolvingSet, Option<&SolvingSet>)| {
         let mut job = Job::new(&context, 0, &original, known.unwrap_or(&nothing));
@@ -127,7 +127,7 @@ impl MissingSignature {
 
 impl PartialTransaction<'_> {
     /// Signs inputs, and completes inputs with sufficient signatures. Fails as
-    /// [`sign_transaction_while`](super::sign_transaction_while).
+    /// [`sign_transaction`](super::sign_transaction).
     pub fn sign(
         &self,
         inputs: Vec<PartialInput<'_>>,

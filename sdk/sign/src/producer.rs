@@ -53,7 +53,7 @@ impl Producer<'_> {
 
     /// The public key with this HASH160, among those with signatures and in the solving data.
     pub(super) fn public_key(&self, hash: hash160::Hash) -> Option<Vec<u8>> {
-        let signed = self.signatures.ecdsa_keys().find(|key| hash160::Hash::hash(key) == hash);
+        let signed = self.signatures.ecdsa.keys().find(|key| hash160::Hash::hash(key) == hash).map(Vec::as_slice);
         signed.or_else(|| self.own.public_key(hash)).or_else(|| self.known.public_key(hash)).map(<[u8]>::to_vec)
     }
 

@@ -15,6 +15,7 @@ use bitcoin::taproot::TapLeafHash;
 use miniscript::{Miniscript, ScriptContext, Terminal, ToPublicKey};
 
 use super::producer::{Elements, Producer};
+use super::signatures::TaprootPath;
 use super::solving::HashKind;
 use outrigger_script::{Checker, SigVersion, TransactionChecker};
 
@@ -31,7 +32,7 @@ impl Assets<'_, '_> {
     fn signature(&mut self, key: &impl ToPublicKey) -> Option<Vec<u8>> {
         let (script, signatures) = (self.script, &mut *self.producer.signatures);
         match self.leaf {
-            Some(leaf) => signatures.schnorr_leaf(key.to_x_only_pubkey().serialize(), leaf, script),
+            Some(leaf) => signatures.schnorr(key.to_x_only_pubkey().serialize(), TaprootPath::Leaf(leaf), Some(script)),
             None => signatures.ecdsa(&key.to_public_key().to_bytes(), script, SigVersion::WitnessV0),
         }
     }

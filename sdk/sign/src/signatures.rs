@@ -111,10 +111,11 @@ pub struct PartialSignatures {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signatures {
-    ecdsa: HashMap<Vec<u8>, Vec<u8>>,
+    /// The ECDSA signatures by public key.
+    pub(super) ecdsa: HashMap<Vec<u8>, Vec<u8>>,
     schnorr: HashMap<([u8; 32], TaprootPath), Vec<u8>>,
     /// The signature of the taproot key path that came with the input.
-    key_path: Option<Vec<u8>>,
+    pub(super) key_path: Option<Vec<u8>>,
     wanted: Vec<MissingSignature>,
 }
 
@@ -122,14 +123,6 @@ impl Signatures {
     /// Adds a verified ECDSA signature, unless its key has one.
     pub(super) fn keep_verified(&mut self, public_key: &[u8], signature: &[u8]) {
         self.ecdsa.entry(public_key.to_vec()).or_insert_with(|| signature.to_vec());
-    }
-
-    pub(super) fn has_ecdsa(&self, public_key: &[u8]) -> bool {
-        self.ecdsa.contains_key(public_key)
-    }
-
-    pub(super) fn ecdsa_keys(&self) -> impl Iterator<Item = &[u8]> {
-        self.ecdsa.keys().map(Vec::as_slice)
     }
 
     /// The signature of a public key for a script. A missing one is requested, except of uncompressed keys in
@@ -144,28 +137,19 @@ impl Signatures {
         self.ecdsa.get(public_key).cloned()
     }
 
-    /// The signature of an x-only key for a key path; if missing, it is requested.
-    pub(super) fn schnorr(&mut self, public_key: [u8; 32], path: TaprootPath) -> Option<Vec<u8>> {
-        self.schnorr_of(public_key, path, None)
-    }
-
-    /// The signature of an x-only key for a leaf; if missing, it is requested.
-    pub(super) fn schnorr_leaf(&mut self, public_key: [u8; 32], hash: TapLeafHash, script: &Script) -> Option<Vec<u8>> {
-        self.schnorr_of(public_key, TaprootPath::Leaf(hash), Some(script))
-    }
-
-    fn schnorr_of(&mut self, public_key: [u8; 32], path: TaprootPath, leaf: Option<&Script>) -> Option<Vec<u8>> {
+    /// The signature of an x-only key for a path, whose `leaf` has this script; if missing, it is requested.
+    pub(super) fn schnorr(
+        &mut self,
+        public_key: [u8; 32],
+        path: TaprootPath,
+        leaf: Option<&Script>,
+    ) -> Option<Vec<u8>> {
         let found = self.schnorr.get(&(public_key, path)).cloned();
         if found.is_none() {
             let leaf = leaf.map(Script::to_owned);
             self.wanted.push(MissingSignature::Schnorr { public_key, path, leaf });
         }
         found
-    }
-
-    /// The signature of the taproot key path that came with the input.
-    pub(super) fn key_path(&self) -> Option<Vec<u8>> {
-        self.key_path.clone()
     }
 
     /// Adds the ECDSA signatures of keys that have none.

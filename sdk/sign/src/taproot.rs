@@ -12,17 +12,17 @@ use outrigger_service::wallet::TapLeaf;
 pub(super) fn solve(producer: &mut Producer<'_>, output_key: &[u8; 32]) -> Option<Elements> {
     let data = producer.taproot(output_key);
     producer.met.taproot.clone_from(&data);
-    if let Some(signature) = producer.signatures.key_path() {
+    if let Some(signature) = producer.signatures.key_path.clone() {
         return Some(vec![signature]);
     }
     if let Some(data) = &data {
         let path = TaprootPath::InternalKey { merkle_root: data.merkle_root };
-        if let Some(signature) = producer.signatures.schnorr(data.internal_key, path) {
+        if let Some(signature) = producer.signatures.schnorr(data.internal_key, path, None) {
             return Some(vec![signature]);
         }
     }
     // The output key may be untweaked.
-    if let Some(signature) = producer.signatures.schnorr(*output_key, TaprootPath::OutputKey) {
+    if let Some(signature) = producer.signatures.schnorr(*output_key, TaprootPath::OutputKey, None) {
         return Some(vec![signature]);
     }
     let leaves = distinct_leaves(&data.as_ref()?.leaves).into_iter();

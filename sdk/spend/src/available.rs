@@ -96,10 +96,8 @@ impl Available {
         let owned = |outpoint: &OutPoint| known_output(&known, outpoint).filter(|known| known.1).map(|known| &known.0);
         let others: Vec<OutPoint> = outpoints.iter().filter(|outpoint| owned(outpoint).is_none()).copied().collect();
         let external = other_outputs(services, &others)?;
-        let scripts: Vec<ScriptBuf> =
-            outpoints.iter().filter_map(owned).map(|output| output.script_pubkey.clone()).collect();
-        let infos = services.host.wallet.scripts(services.scope, scripts.clone())?;
-        self.scripts.extend(scripts.into_iter().zip(infos).filter_map(|(script, info)| Some((script, info?))));
+        let scripts = outpoints.iter().filter_map(owned).map(|output| output.script_pubkey.clone()).collect();
+        self.scripts.extend(coins::scripts_known(services, scripts)?);
         for input in &control.inputs {
             let own_only = services.rules.presets_own_only;
             let (output, is_ours) = match known_output(&known, &input.outpoint) {

@@ -16,7 +16,7 @@ use crate::control::{ChangeChoice, Recipient};
 use crate::error::SpendError;
 use crate::weight::{InputSize, Signatures, input_size};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Change {
     /// An address that the wallet reserved.
     Drawn(ScriptBuf),

@@ -53,6 +53,10 @@ pub struct Funded {
     pub spent: Vec<TxOut>,
     /// The wallet's solving data for the coins' scripts, for signing.
     pub scripts: HashMap<ScriptBuf, ScriptInfo>,
+    /// The positions of its coins in [`Available::coins`].
+    coins: Vec<usize>,
+    /// The weight of the signed transaction.
+    weight: Weight,
     change: Change,
 }
 
@@ -101,21 +105,11 @@ pub fn fund(
     let wallet = services.host.wallet.info(services.scope)?;
     let change = Change::reserve(services, settings, &wallet, &control.change, recipients)?;
     let funding = Funding { services, settings, recipients, control, feerate, discard, max_weight, change: &change };
-    match funding.run(random) {
-        Ok(made) => Ok(Funded {
-            transaction: made.transaction,
-            fee: made.fee,
-            change_position: made.change_position,
-            fee_reason: feerate.reason,
-            spent: made.spent,
-            scripts: made.scripts,
-            change,
-        }),
-        Err(error) => {
-            change.give_back(services);
-            Err(error)
-        }
+    let funded = funding.run(random);
+    if funded.is_err() {
+        change.give_back(services);
     }
+    funded
 }
 
 /// Funds a transaction for fundrawtransaction, walletcreatefundedpsbt and send. The inputs, version and locktime are
@@ -158,19 +152,6 @@ pub fn fund_transaction(
     Ok(funded)
 }
 
-/// A funded transaction before the checks against the mempool.
-struct Made {
-    transaction: Transaction,
-    fee: Amount,
-    change_position: Option<usize>,
-    spent: Vec<TxOut>,
-    scripts: HashMap<ScriptBuf, ScriptInfo>,
-    /// The positions of its coins in [`Available::coins`].
-    coins: Vec<usize>,
-    /// The weight of the signed transaction.
-    weight: Weight,
-}
-
 struct Funding<'a> {
     services: Services<'a>,
     settings: &'a SpendSettings,
@@ -183,7 +164,7 @@ struct Funding<'a> {
 }
 
 impl Funding<'_> {
-    fn run(&self, random: &mut impl Rng) -> Result<Made, SpendError> {
+    fn run(&self, random: &mut impl Rng) -> Result<Funded, SpendError> {
         let Self { services, settings, control, .. } = *self;
         // Reserving the change address wrote to the wallet. All reads from here on see one state after that write.
         let wallet = services.host.wallet.info(services.scope)?;
@@ -277,7 +258,7 @@ impl Funding<'_> {
         target: SignedAmount,
         wallet: &WalletInfo,
         random: &mut impl Rng,
-    ) -> Result<Made, SpendError> {
+    ) -> Result<Funded, SpendError> {
         params.change_target = Params::random_change_target(self.average(), params.change_fee, random);
         let coins = &available.coins;
         let preset = self.control.inputs.len();
@@ -308,17 +289,19 @@ impl Funding<'_> {
         let transaction = self.transaction(&chosen, output, wallet, random)?;
         let weight = self.weight(&transaction, &order, available);
         let needed = fee(params.feerate, weight.to_vbytes_ceil()).saturating_add(selection.bump_fees(coins));
-        let mut made = Made {
+        let mut made = Funded {
             transaction,
             fee: Amount::ZERO,
             change_position,
+            fee_reason: self.feerate.reason,
             spent: chosen.iter().map(|coin| coin.output.clone()).collect(),
             scripts: HashMap::new(),
             coins: order,
             weight,
+            change: self.change.clone(),
         };
         self.settle(&mut made, &selection, coins, needed)?;
-        self.check(made, weight, available)
+        self.check(made, available)
     }
 
     /// The error for insufficient funds. bitcoind selects unsolvable coins, which are left out here; if they would have
@@ -358,7 +341,7 @@ impl Funding<'_> {
     /// Adjusts the fee to the signed size. Change gets an excess; recipients who pay the fee cover a shortfall.
     fn settle(
         &self,
-        made: &mut Made,
+        made: &mut Funded,
         selection: &Selection,
         coins: &[Coin],
         needed: SignedAmount,
@@ -404,11 +387,11 @@ impl Funding<'_> {
         Ok(())
     }
 
-    fn check(&self, made: Made, weight: Weight, available: &Available) -> Result<Made, SpendError> {
+    fn check(&self, made: Funded, available: &Available) -> Result<Funded, SpendError> {
         if made.change_position.is_some() {
             self.change.script()?;
         }
-        if weight > MAX_STANDARD_WEIGHT {
+        if made.weight > MAX_STANDARD_WEIGHT {
             return Err(SpendError::rule("Transaction too large"));
         }
         if made.fee > self.settings.max_fee {
@@ -416,7 +399,7 @@ impl Funding<'_> {
         }
         if self.settings.reject_long_chains {
             let spent = made.transaction.input.iter().map(|input| input.previous_output.txid);
-            let limits = available.unconfirmed.check_limits(spent, weight.to_vbytes_ceil());
+            let limits = available.unconfirmed.check_limits(spent, made.weight.to_vbytes_ceil());
             limits.map_err(|limit| SpendError::Rule(limit.into()))?;
         }
         Ok(made)

@@ -17,7 +17,7 @@ use crate::algorithm::{
 };
 use crate::bump::BumpFees;
 use crate::chain_limits::MAX_CHAIN;
-use crate::coin::{Coin, sum};
+use crate::coin::{Coin, OutputKind, sum};
 use crate::error::SpendError;
 use crate::group::{Filter, Groups, MAX_GROUP};
 
@@ -227,7 +227,16 @@ pub fn select(
         // The members of the partial group must not depend on the order of coins.
         others.shuffle(random);
     }
-    let mut selection = automatic(coins, &others, missing, params, bump_fees, random)?;
+    let (all, positive) = if params.group_by_script {
+        let worth =
+            |position: &usize| coins.get(*position).is_some_and(|coin| coin.effective_value() > SignedAmount::ZERO);
+        let positive: Vec<usize> = others.iter().copied().filter(worth).collect();
+        (Groups::by_script(coins, &others), Some(Groups::by_script(coins, &positive)))
+    } else {
+        (Groups::single(coins, &others), None)
+    };
+    let search = Search { coins, target: missing, params, bump_fees, all, positive };
+    let mut selection = search.run(&others, random)?;
     if preset > 0 {
         let named = Selection::new(named, covered, coins);
         selection.coins.splice(0..0, named.coins);
@@ -240,126 +249,161 @@ pub fn select(
     Ok(selection)
 }
 
-/// All groups, and if coins are grouped by script, the groups of only coins with a positive effective value.
-struct CoinGroups {
+/// A selection among the coins that no one preset.
+struct Search<'a> {
+    coins: &'a [Coin],
+    target: SignedAmount,
+    params: &'a Params,
+    bump_fees: &'a BumpFees,
     all: Groups,
+    /// The groups of only coins with a positive effective value, if coins are grouped by script.
     positive: Option<Groups>,
 }
 
-fn automatic(
-    coins: &[Coin],
-    positions: &[usize],
-    target: SignedAmount,
-    params: &Params,
-    bump_fees: &BumpFees,
-    random: &mut impl Rng,
-) -> Result<Selection, SpendError> {
-    let grouped = if params.group_by_script {
-        let worth =
-            |position: &usize| coins.get(*position).is_some_and(|coin| coin.effective_value() > SignedAmount::ZERO);
-        let positive: Vec<usize> = positions.iter().copied().filter(worth).collect();
-        CoinGroups { all: Groups::by_script(coins, positions), positive: Some(Groups::by_script(coins, &positive)) }
-    } else {
-        CoinGroups { all: Groups::single(coins, positions), positive: None }
-    };
-    let filters = params.filters();
-    check_discarded(&grouped, coins, positions, target, &filters, params)?;
-    let mut failure = None;
-    let mut work = 0_usize;
-    for (number, filter) in filters.iter().enumerate() {
-        if work > MAX_WORK && number + 1 < filters.len() {
-            continue;
+impl Search<'_> {
+    fn run(&self, positions: &[usize], random: &mut impl Rng) -> Result<Selection, SpendError> {
+        let filters = self.params.filters();
+        self.check_discarded(positions, &filters)?;
+        let mut failure = None;
+        let mut work = 0_usize;
+        for (number, filter) in filters.iter().enumerate() {
+            if work > MAX_WORK && number + 1 < filters.len() {
+                continue;
+            }
+            work += self.all.groups.iter().filter(|group| group.passes(filter)).count();
+            match self.attempt(filter, random) {
+                Ok(Some(selection)) => return Ok(selection),
+                Ok(None) => {}
+                Err(error) => failure = failure.or(Some(error)),
+            }
         }
-        work += grouped.all.groups.iter().filter(|group| group.passes(filter)).count();
-        match attempt(coins, &grouped, filter, target, params, bump_fees, random) {
-            Ok(Some(selection)) => return Ok(selection),
-            Ok(None) => {}
-            Err(error) => failure = failure.or(Some(error)),
-        }
+        Err(failure.unwrap_or(SpendError::InsufficientFunds))
     }
-    Err(failure.unwrap_or(SpendError::InsufficientFunds))
-}
 
-/// Fails if the groups that pass at least one filter do not suffice.
-fn check_discarded(
-    grouped: &CoinGroups,
-    coins: &[Coin],
-    positions: &[usize],
-    target: SignedAmount,
-    filters: &[Filter],
-    params: &Params,
-) -> Result<(), SpendError> {
-    let (mut discarded, mut in_long_chains) = (SignedAmount::ZERO, SignedAmount::ZERO);
-    for group in grouped.all.groups.iter().chain(grouped.positive.iter().flat_map(|positive| &positive.groups)) {
-        if filters.iter().any(|filter| group.passes(filter)) {
-            continue;
+    /// Fails if the groups that pass at least one filter do not suffice.
+    fn check_discarded(&self, positions: &[usize], filters: &[Filter]) -> Result<(), SpendError> {
+        let (mut discarded, mut in_long_chains) = (SignedAmount::ZERO, SignedAmount::ZERO);
+        for group in self.all.groups.iter().chain(self.positive.iter().flat_map(|positive| &positive.groups)) {
+            if filters.iter().any(|filter| group.passes(filter)) {
+                continue;
+            }
+            discarded = discarded.saturating_add(group.amount(self.params.subtract_fee));
+            if group.ancestors >= MAX_CHAIN || group.descendants >= MAX_CHAIN {
+                in_long_chains = in_long_chains.saturating_add(group.amount(self.params.subtract_fee));
+            }
         }
-        discarded = discarded.saturating_add(group.amount(params.subtract_fee));
-        if group.ancestors >= MAX_CHAIN || group.descendants >= MAX_CHAIN {
-            in_long_chains = in_long_chains.saturating_add(group.amount(params.subtract_fee));
+        let total = sum(each(self.coins, positions).map(Coin::value));
+        if total.saturating_sub(discarded) >= self.target {
+            return Ok(());
         }
+        // Bitcoin Core 29 compares only the coins in long chains with the target.
+        Err(if in_long_chains >= self.target { UNCONFIRMED_CHAIN } else { SpendError::InsufficientFunds })
     }
-    let total = sum(each(coins, positions).map(Coin::value));
-    if total.saturating_sub(discarded) >= target {
-        return Ok(());
+
+    /// The groups of only coins with a positive effective value if coins are grouped by script, else all groups.
+    fn positive(&self) -> &Groups {
+        self.positive.as_ref().unwrap_or(&self.all)
     }
-    // Bitcoin Core 29 compares only the coins in long chains with the target.
-    Err(if in_long_chains >= target { UNCONFIRMED_CHAIN } else { SpendError::InsufficientFunds })
+
+    /// The groups that pass a filter.
+    fn candidates(&self, groups: &Groups, filter: &Filter) -> impl Iterator<Item = (OutputKind, Candidate)> {
+        let groups = groups.groups.iter().enumerate().filter(|(_, group)| group.passes(filter));
+        groups.map(|(number, group)| (group.kind, group.candidate(number, self.params.subtract_fee)))
+    }
+
+    /// The groups that pass a filter, by output type.
+    fn pools(&self, filter: &Filter) -> BTreeMap<OutputKind, Pools> {
+        let mut pools: BTreeMap<_, Pools> = BTreeMap::new();
+        for (kind, candidate) in self.candidates(&self.all, filter) {
+            pools.entry(kind).or_default().all.push(candidate);
+        }
+        for (kind, candidate) in self.candidates(self.positive(), filter) {
+            if candidate.amount > SignedAmount::ZERO {
+                pools.entry(kind).or_default().positive.push(candidate);
+            }
+        }
+        pools
+    }
+
+    /// Runs the algorithms on each output type by itself, then on all together.
+    fn attempt(&self, filter: &Filter, random: &mut impl Rng) -> Result<Option<Selection>, SpendError> {
+        let mut pools = self.pools(filter);
+        let mut chosen = Vec::new();
+        for pool in pools.values_mut() {
+            chosen.extend(self.choose(pool, random)?);
+        }
+        if chosen.is_empty() && filter.mixed_types && pools.len() > 1 {
+            let mut together = Pools::default();
+            for pool in pools.into_values() {
+                together.all.extend(pool.all);
+                together.positive.extend(pool.positive);
+            }
+            return self.choose(&mut together, random);
+        }
+        Ok(best(chosen))
+    }
+
+    /// The best result of the algorithms; `None` if they find nothing. Fails if all results are too heavy.
+    fn choose(&self, pool: &mut Pools, random: &mut impl Rng) -> Result<Option<Selection>, SpendError> {
+        let Self { coins, target, params, .. } = *self;
+        let max_weight = params.weight_for_inputs();
+        if max_weight <= 0 {
+            return Err(TOO_MANY_OUTPUTS);
+        }
+        let (mut chosen, mut too_heavy) = (Vec::new(), false);
+        let mut keep = |taken: SelectionResult, groups: &Groups, chosen: &mut Vec<Selection>| match taken {
+            Ok(taken) => {
+                let positions = taken.into_iter().flat_map(|group| groups.members(group)).copied().collect();
+                chosen.push(Selection::new(positions, target, coins));
+            }
+            Err(missed) => too_heavy |= missed == SelectionFailure::TooHeavy,
+        };
+        let positive = self.positive();
+        // If the recipients pay the fee, users often expect change, and branch and bound makes none.
+        if !params.subtract_fee {
+            keep(
+                branch_and_bound(&mut pool.positive, target, params.cost_of_change, max_weight),
+                positive,
+                &mut chosen,
+            );
+        }
+        let with_change = max_weight - (params.change_size * Weight::WITNESS_SCALE_FACTOR).cast_signed();
+        if with_change < 0 && chosen.is_empty() {
+            return Err(NO_ROOM_FOR_CHANGE);
+        }
+        // If no set can be light enough, fail now: the searches would run to their step limits.
+        let amount_of_all = sum(pool.all.iter().map(|candidate| candidate.amount));
+        if amount_of_all >= target
+            && most_within(&pool.all, max_weight).max(most_within(&pool.positive, max_weight)) < target
+        {
+            return Err(TOO_MANY_INPUTS);
+        }
+        let max_weight = with_change;
+        keep(knapsack(&mut pool.all, target, params.change_target, max_weight, random), &self.all, &mut chosen);
+        let high = params.long_term_feerate.to_sat_per_kvb().saturating_mul(HIGH_FEERATE);
+        if params.feerate.to_sat_per_kvb() > high {
+            keep(coin_grinder(&mut pool.positive, target, params.change_target, max_weight), positive, &mut chosen);
+        }
+        let drawn = target.saturating_add(CHANGE_LOWER).saturating_add(params.change_fee);
+        keep(single_random_draw(&mut pool.positive, drawn, max_weight, random), positive, &mut chosen);
+        if chosen.is_empty() {
+            return if too_heavy { Err(TOO_MANY_INPUTS) } else { Ok(None) };
+        }
+        for selection in &mut chosen {
+            let unconfirmed: Vec<&Coin> = each(coins, &selection.coins).filter(|coin| coin.depth == 0).collect();
+            let one_by_one: SignedAmount = unconfirmed.iter().map(|coin| coin.bump_fee).sum();
+            let together = self.bump_fees.combined(unconfirmed.iter().map(|coin| coin.outpoint.txid));
+            selection.bump_discount = (one_by_one - together).max(SignedAmount::ZERO);
+            selection.weigh_waste(coins, params);
+        }
+        Ok(best(chosen))
+    }
 }
 
 #[derive(Default)]
 struct Pools {
     all: Vec<Candidate>,
     positive: Vec<Candidate>,
-}
-
-impl Pools {
-    /// The groups that pass a filter, by output type.
-    fn by_type(grouped: &CoinGroups, filter: &Filter, params: &Params) -> BTreeMap<crate::coin::OutputKind, Self> {
-        let mut pools: BTreeMap<_, Self> = BTreeMap::new();
-        for (number, group) in grouped.all.groups.iter().enumerate().filter(|(_, group)| group.passes(filter)) {
-            let pool = pools.entry(group.kind).or_default();
-            let candidate = group.candidate(number, params.subtract_fee);
-            pool.all.push(candidate);
-            if grouped.positive.is_none() && candidate.amount > SignedAmount::ZERO {
-                pool.positive.push(candidate);
-            }
-        }
-        let positive = grouped.positive.iter().flat_map(|positive| positive.groups.iter().enumerate());
-        for (number, group) in positive.filter(|(_, group)| group.passes(filter)) {
-            let candidate = group.candidate(number, params.subtract_fee);
-            if candidate.amount > SignedAmount::ZERO {
-                pools.entry(group.kind).or_default().positive.push(candidate);
-            }
-        }
-        pools
-    }
-}
-
-/// Runs the algorithms on each output type by itself, then on all together.
-fn attempt(
-    coins: &[Coin],
-    grouped: &CoinGroups,
-    filter: &Filter,
-    target: SignedAmount,
-    params: &Params,
-    bump_fees: &BumpFees,
-    random: &mut impl Rng,
-) -> Result<Option<Selection>, SpendError> {
-    let mut pools = Pools::by_type(grouped, filter, params);
-    let mut chosen = Vec::new();
-    for pool in pools.values_mut() {
-        chosen.extend(choose(coins, grouped, pool, target, params, bump_fees, random)?);
-    }
-    if chosen.is_empty() && filter.mixed_types && pools.len() > 1 {
-        let mut together = Pools::default();
-        for pool in pools.into_values() {
-            together.all.extend(pool.all);
-            together.positive.extend(pool.positive);
-        }
-        return choose(coins, grouped, &mut together, target, params, bump_fees, random);
-    }
-    Ok(best(chosen))
 }
 
 /// An upper bound for the total amount of candidates within a weight. It assumes the least weight for all of them.
@@ -372,63 +416,4 @@ fn most_within(candidates: &[Candidate], max_weight: i64) -> SignedAmount {
         amounts.truncate(most);
     }
     sum(amounts.into_iter())
-}
-
-/// The best result of the algorithms; `None` if they find nothing. Fails if all results are too heavy.
-fn choose(
-    coins: &[Coin],
-    grouped: &CoinGroups,
-    pool: &mut Pools,
-    target: SignedAmount,
-    params: &Params,
-    bump_fees: &BumpFees,
-    random: &mut impl Rng,
-) -> Result<Option<Selection>, SpendError> {
-    let max_weight = params.weight_for_inputs();
-    if max_weight <= 0 {
-        return Err(TOO_MANY_OUTPUTS);
-    }
-    let (mut chosen, mut too_heavy) = (Vec::new(), false);
-    let mut keep = |taken: SelectionResult, groups: &Groups, chosen: &mut Vec<Selection>| match taken {
-        Ok(taken) => {
-            let positions = taken.into_iter().flat_map(|group| groups.members(group)).copied().collect();
-            chosen.push(Selection::new(positions, target, coins));
-        }
-        Err(missed) => too_heavy |= missed == SelectionFailure::TooHeavy,
-    };
-    let positive = grouped.positive.as_ref().unwrap_or(&grouped.all);
-    // If the recipients pay the fee, users often expect change, and branch and bound makes none.
-    if !params.subtract_fee {
-        keep(branch_and_bound(&mut pool.positive, target, params.cost_of_change, max_weight), positive, &mut chosen);
-    }
-    let with_change = max_weight - (params.change_size * Weight::WITNESS_SCALE_FACTOR).cast_signed();
-    if with_change < 0 && chosen.is_empty() {
-        return Err(NO_ROOM_FOR_CHANGE);
-    }
-    // If no set can be light enough, fail now: the searches would run to their step limits.
-    let amount_of_all = sum(pool.all.iter().map(|candidate| candidate.amount));
-    if amount_of_all >= target
-        && most_within(&pool.all, max_weight).max(most_within(&pool.positive, max_weight)) < target
-    {
-        return Err(TOO_MANY_INPUTS);
-    }
-    let max_weight = with_change;
-    keep(knapsack(&mut pool.all, target, params.change_target, max_weight, random), &grouped.all, &mut chosen);
-    let high = params.long_term_feerate.to_sat_per_kvb().saturating_mul(HIGH_FEERATE);
-    if params.feerate.to_sat_per_kvb() > high {
-        keep(coin_grinder(&mut pool.positive, target, params.change_target, max_weight), positive, &mut chosen);
-    }
-    let drawn = target.saturating_add(CHANGE_LOWER).saturating_add(params.change_fee);
-    keep(single_random_draw(&mut pool.positive, drawn, max_weight, random), positive, &mut chosen);
-    if chosen.is_empty() {
-        return if too_heavy { Err(TOO_MANY_INPUTS) } else { Ok(None) };
-    }
-    for selection in &mut chosen {
-        let unconfirmed: Vec<&Coin> = each(coins, &selection.coins).filter(|coin| coin.depth == 0).collect();
-        let one_by_one: SignedAmount = unconfirmed.iter().map(|coin| coin.bump_fee).sum();
-        let together = bump_fees.combined(unconfirmed.iter().map(|coin| coin.outpoint.txid));
-        selection.bump_discount = (one_by_one - together).max(SignedAmount::ZERO);
-        selection.weigh_waste(coins, params);
-    }
-    Ok(best(chosen))
 }

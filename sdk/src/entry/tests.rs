@@ -300,7 +300,7 @@ fn entry_handles_kept_beyond_destroy_do_not_call_the_host() {
         assert_eq!(late.kind, ErrorKind::Stale);
         let mut replies = std::mem::take(&mut *kept.replies.lock().unwrap());
         assert!(!replies[0].is_wanted());
-        assert!(!replies.remove(0).send(Ok(1)) && !replies.remove(0).send_shared(Ok(Arc::new(b"1".to_vec()))));
+        assert!(!replies.remove(0).send(Ok(1)) && !replies.remove(0).send_json(Ok(Arc::new(b"1".to_vec()))));
         drop(replies);
     });
     kept.join().unwrap();

@@ -8,17 +8,9 @@ use outrigger_values::text::printable;
 #[error("{0}")]
 pub struct ManifestError(pub(super) String);
 
-/// Members of former manifests, and their successors.
-const FORMER: [(&str, &str); 2] = [("node_methods", "calls"), ("quick", "inline")];
-
 impl From<serde_json::Error> for ManifestError {
     fn from(error: serde_json::Error) -> Self {
-        let text = error.to_string();
-        let former = FORMER.iter().find(|(former, _)| text.starts_with(&format!("unknown field `{former}`")));
-        Self(match former {
-            Some((former, now)) => format!("the manifest has a member '{former}', which is '{now}' now"),
-            None => format!("the manifest is not valid: {}", printable(&json_words(&text))),
-        })
+        Self(format!("the manifest is not valid: {}", printable(&json_words(&error.to_string()))))
     }
 }
 

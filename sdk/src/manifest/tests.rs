@@ -67,15 +67,10 @@ fn inconsistent_manifests_are_refused_by_name() {
         {"name": "a", "type": "string", "help": ""}, {"name": "b", "type": "string", "required": true, "help": ""}]}]);
     assert!(manifest(order).unwrap_err().to_string().contains("requires 'b' after an optional"));
     assert!(manifest(json!([{"name": "m"}])).unwrap_err().to_string().contains("category"));
-    let quick = manifest(json!([{"name": "m", "category": "c", "help": "", "quick": true}]));
-    assert_eq!(quick.unwrap_err().to_string(), "the manifest has a member 'quick', which is 'inline' now");
 }
 
 #[test]
 fn options_are_checked_and_completed() {
-    let former = br#"{"id": "a", "version": "1", "summary": "", "methods": [], "node_methods": ["getblock"]}"#;
-    let refused = Manifest::parse(former).unwrap_err().to_string();
-    assert_eq!(refused, "the manifest has a member 'node_methods', which is 'calls' now");
     let manifest = manifest(json!([])).unwrap();
     assert_eq!(manifest.options(&Map::new()).unwrap()["depth"], json!(6));
     let wrong = json!({"depth": "six"}).as_object().unwrap().clone();

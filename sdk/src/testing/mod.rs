@@ -334,7 +334,7 @@ impl<P: Plugin> TestPlugin<P> {
         let word = self.word.load(Ordering::Relaxed);
         let rules = Rules::of_call(word);
         let (host, replies, given) = (&self.host, &*self.answers, params.0.len());
-        let call = Call { method, params, named, host, scope, deadline, rules, given, token, replies };
+        let call = Call { method, params, named, host, scope, deadline, rules, given, replies };
         let _scope = self.scopes.open(token, wallet, spec.is_some_and(|spec| spec.needs_tip));
         self.plugin.call(call, Reply::new(token, self.answers.clone()));
         PendingCall { token, answers: self.answers.clone() }

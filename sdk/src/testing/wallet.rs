@@ -296,8 +296,8 @@ impl WalletImport for StubWallet {
             if state.rescan.is_some() {
                 return Err(ErrorKind::WalletRescanning.into());
             }
-            let number = state.next_rescan;
-            state.next_rescan += 1;
+            state.last_rescan += 1;
+            let number = state.last_rescan;
             state.rescan = Some((number, None));
             Ok(number)
         })?

@@ -14,7 +14,7 @@ use outrigger_service::wallet::{
 use outrigger_service::wire::{Blob, Secret};
 
 /// The data that the wallet answers with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct WalletState {
     /// The wallet as a whole.
     pub info: WalletInfo,
@@ -64,8 +64,8 @@ pub struct WalletState {
     pub backups: Vec<String>,
     /// The transactions that were sent and not refused, with their texts.
     pub sent: Vec<(Blob, Vec<(String, String)>)>,
-    /// The number of the next rescan.
-    pub(super) next_rescan: u64,
+    /// The number of the last rescan.
+    pub(super) last_rescan: u64,
 }
 
 impl WalletState {
@@ -76,48 +76,12 @@ impl WalletState {
                 name: name.to_owned(),
                 synced: Synced { hash, height, time, median_time: time },
                 private_keys_enabled: true,
-                blank: false,
-                avoid_reuse: false,
-                encrypted: false,
-                locked: false,
-                unlocked_until: 0,
-                rescan: None,
-                transactions: 0,
-                keypool_external: 0,
-                keypool_internal: 0,
                 birth_time: 1,
-                backup_needed: false,
-                last_backup: 0,
                 keypool: 1000,
                 sources: all_sources(),
-                warnings: Vec::new(),
-                node_behind: None,
-                signer: None,
+                ..WalletInfo::default()
             },
-            scripts: BTreeMap::new(),
-            transactions: Vec::new(),
-            log: Vec::new(),
-            descriptor_texts: BTreeMap::new(),
-            coins: Vec::new(),
-            balances: Balances::default(),
-            received: Vec::new(),
-            spent_from: BTreeSet::new(),
-            locked: BTreeSet::new(),
-            spending: SpendSettings::default(),
-            descriptors: Vec::new(),
-            imported: Vec::new(),
-            addresses: VecDeque::new(),
-            keys: Vec::new(),
-            imports: Vec::new(),
-            outcomes: VecDeque::new(),
-            rescan: None,
-            hd_keys: Vec::new(),
-            added: Vec::new(),
-            rescan_heights: None,
-            passphrase: None,
-            backups: Vec::new(),
-            sent: Vec::new(),
-            next_rescan: 1,
+            ..Self::default()
         }
     }
 

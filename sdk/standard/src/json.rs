@@ -43,17 +43,9 @@ pub struct Spent<'a> {
     pub show: bool,
 }
 
-/// A decoded transaction, without block and hex.
-pub fn transaction_json(transaction: &Transaction, network: Network) -> Map<String, Value> {
-    transaction_json_with(transaction, network, None)
-}
-
-/// [`transaction_json`] with the spent outputs: `prevout` in inputs, and `fee` at the end. A coinbase has neither.
-pub fn transaction_json_with(
-    transaction: &Transaction,
-    network: Network,
-    spent: Option<Spent<'_>>,
-) -> Map<String, Value> {
+/// A decoded transaction, without block and hex. With the spent outputs, it has `prevout` in inputs, and `fee` at the
+/// end. A coinbase has neither.
+pub fn transaction_json(transaction: &Transaction, network: Network, spent: Option<Spent<'_>>) -> Map<String, Value> {
     let spent = spent.filter(|_| !transaction.is_coinbase());
     let mut object = head_json(transaction);
     object.insert("vin".into(), inputs_json(transaction, network, spent).collect());
@@ -69,20 +61,18 @@ pub fn transaction_json_with(
 
 /// Serialises as [`transaction_json`], one input or output at a time: a `Value` tree takes up to a hundred times the memory.
 #[derive(Clone, Copy)]
-pub struct Shown<'a>(pub &'a Transaction, pub Network);
-
-/// [`Shown`] with `ischange` in the outputs that are change of a wallet.
-pub struct ShownWithChange<'a>(pub Shown<'a>, pub &'a [bool]);
+pub struct Shown<'a> {
+    /// The transaction.
+    pub transaction: &'a Transaction,
+    /// The network of its addresses.
+    pub network: Network,
+    /// For each output, whether it is change of a wallet and gets `ischange`. Outputs beyond the list are not.
+    pub change: &'a [bool],
+}
 
 impl Serialize for Shown<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        ShownWithChange(*self, &[]).serialize(serializer)
-    }
-}
-
-impl Serialize for ShownWithChange<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(Shown(transaction, network), change) = *self;
+        let Self { transaction, network, change } = *self;
         let mut map = serializer.serialize_map(None)?;
         for (name, value) in head_json(transaction) {
             map.serialize_entry(&name, &value)?;

@@ -28,5 +28,5 @@ pub use decode::{
     block_from_bytes, merkle_block_from_bytes, sendable_from_hex, transaction_from_bytes, transaction_from_hex,
     transaction_to_bytes,
 };
-pub use json::{Shown, Spent, address_json, script_json, transaction_json, transaction_json_with};
+pub use json::{Shown, Spent, address_json, script_json, transaction_json};
 pub use kind::{ScriptKind, classify, has_valid_ops};

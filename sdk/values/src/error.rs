@@ -2,8 +2,6 @@
 //!
 //! A plugin returns an error where it checks a rule. The host passes the error on unchanged.
 
-use std::fmt;
-
 /// A JSON-RPC error code as in bitcoind's `src/rpc/protocol.h`. A plugin may define codes of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize)]
 pub struct RpcErrorCode(pub i32);
@@ -99,7 +97,8 @@ codes! {
 }
 
 /// The error of a call, in the caller's terms.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, thiserror::Error)]
+#[error("{message} (code {})", .code.0)]
 pub struct RpcError {
     /// The code, for programs.
     pub code: RpcErrorCode,
@@ -153,11 +152,3 @@ impl RpcError {
         Self::new(RpcErrorCode::INTERNAL, message)
     }
 }
-
-impl fmt::Display for RpcError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (code {})", self.message, self.code.0)
-    }
-}
-
-impl std::error::Error for RpcError {}

@@ -2,11 +2,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use outrigger_abi::{
-    ErrorKind, Forward, ForwardedService, HostCode, HostTable, OwnedBytes, PluginTable, Response, STATUS_OK,
-    ServiceTable, UsedPlugin, host_table,
+    ErrorKind, ExportedService, HostCode, HostTable, OwnedBytes, PluginTable, Response, STATUS_OK, ServiceTable,
+    UsedPlugin, host_table,
 };
 use outrigger_service::json::Json;
 use parking_lot::{Condvar, Mutex};
@@ -30,26 +30,13 @@ pub struct Inside {
     pub(super) table: &'static PluginTable,
     pub(super) host_table: OnceLock<HostTable>,
     pub(super) instance: OnceLock<UsedPlugin>,
-    services: OnceLock<HashMap<String, ForwardedService<Remote>>>,
+    services: OnceLock<HashMap<String, ExportedService>>,
     /// The calls that were neither answered nor cancelled.
     open: Mutex<HashSet<u64>>,
     /// Idle channels for threads that the plugin started.
     own: Mutex<Vec<Channel>>,
     /// Notified when a channel is added to `own`.
     returned: Condvar,
-}
-
-struct Remote {
-    inside: &'static Inside,
-    place: usize,
-}
-
-impl Forward for Remote {
-    fn ask(&self, index: usize, scope: u64, request: &[u8]) -> Response {
-        let head = Head { token: scope, place: place_of(self.place, index), ..Head::new(Kind::Ask) };
-        let (status, bytes) = self.inside.ask(head, request);
-        Response { status, bytes: bytes.into() }
-    }
 }
 
 impl Inside {
@@ -74,7 +61,12 @@ impl Inside {
     /// The host table for the plugin's instance.
     pub(super) fn host(&'static self, begin: &Begin) -> &'static HostTable {
         let service = |(place, (name, count)): (usize, &(String, usize))| {
-            (name.clone(), ForwardedService::new(Arc::new(Remote { inside: self, place }), *count))
+            let ask = move |index, scope, request: &[u8]| {
+                let head = Head { token: scope, place: place_of(place, index), ..Head::new(Kind::Ask) };
+                let (status, bytes) = self.ask(head, request);
+                Response { status, bytes: bytes.into() }
+            };
+            (name.clone(), ExportedService::of(*count, ask))
         };
         self.services.get_or_init(|| begin.services.iter().enumerate().map(service).collect());
         self.host_table.get_or_init(|| host_table(self))
@@ -171,7 +163,7 @@ impl HostCode for Inside {
     fn service(&self, name: &[u8]) -> *const ServiceTable {
         let name = std::str::from_utf8(name).ok();
         let service = name.and_then(|name| self.services.get()?.get(name));
-        service.map_or(std::ptr::null(), ForwardedService::table)
+        service.map_or(std::ptr::null(), ExportedService::table)
     }
 
     fn reply(&self, token: u64, code: i32, body: OwnedBytes) -> i32 {

@@ -57,7 +57,7 @@ impl EmbeddedNode {
             return Ok(());
         }
         let Some(coins) = self.pool.read().find_coins(&view, &offer.tx, &[])? else { return Ok(()) };
-        let spent = coins.into_iter().map(|coin| coin.output).collect();
+        let spent = coins.into_iter().map(|coin| Some(coin.output)).collect();
         match verify_transaction(&offer.tx, spent, Flags::STANDARD) {
             Ok(()) => self.cache.insert(offer.wtxid, Flags::STANDARD),
             Err(failed) => drop(offer.failed_script.set(failed)),

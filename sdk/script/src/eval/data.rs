@@ -8,6 +8,7 @@ use super::Machine;
 use crate::{Checker, Element, ScriptError};
 
 impl<C: Checker + ?Sized> Machine<'_, '_, C> {
+    /// Executes such an opcode. Fails for any other.
     pub(super) fn execute_data(&mut self, opcode: Opcode) -> Result<(), ScriptError> {
         match opcode {
             OP_TOALTSTACK => {
@@ -51,7 +52,8 @@ impl<C: Checker + ?Sized> Machine<'_, '_, C> {
             }
             OP_PICK | OP_ROLL => self.execute_pick(opcode),
             OP_EQUAL | OP_EQUALVERIFY => self.execute_equal(opcode),
-            _ => self.execute_hash(opcode),
+            OP_RIPEMD160 | OP_SHA1 | OP_SHA256 | OP_HASH160 | OP_HASH256 => self.execute_hash(opcode),
+            _ => Err(ScriptError::BadOpcode),
         }
     }
 
@@ -81,8 +83,7 @@ impl<C: Checker + ?Sized> Machine<'_, '_, C> {
             OP_SHA1 => Element::hash(sha1::Hash::hash(bytes).to_byte_array()),
             OP_SHA256 => Element::hash(sha256::Hash::hash(bytes).to_byte_array()),
             OP_HASH160 => Element::hash(hash160::Hash::hash(bytes).to_byte_array()),
-            OP_HASH256 => Element::hash(sha256d::Hash::hash(bytes).to_byte_array()),
-            _ => return Err(ScriptError::BadOpcode),
+            _ => Element::hash(sha256d::Hash::hash(bytes).to_byte_array()),
         };
         self.stack.pop()?;
         self.push(hash)

@@ -110,10 +110,10 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
         if self.limited && op.opcode > OP_16 {
             self.count_ops(1)?;
         }
-        let opcode = Opcode::from(op.opcode);
-        if is_disabled(opcode) {
+        if is_disabled(op.opcode) {
             return Err(ScriptError::DisabledOpcode);
         }
+        let opcode = Opcode::from(op.opcode);
         if opcode == OP_CODESEPARATOR
             && self.sig_version == SigVersion::Base
             && self.flags.contains(Flags::CONST_SCRIPTCODE)
@@ -159,25 +159,7 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
             }
             OP_RETURN => Err(ScriptError::OpReturn),
 
-            OP_TOALTSTACK | OP_FROMALTSTACK | OP_2DROP | OP_2DUP | OP_3DUP | OP_2OVER | OP_2ROT | OP_2SWAP
-            | OP_IFDUP | OP_DEPTH | OP_DROP | OP_DUP | OP_NIP | OP_OVER | OP_PICK | OP_ROLL | OP_ROT | OP_SWAP
-            | OP_TUCK | OP_SIZE | OP_EQUAL | OP_EQUALVERIFY | OP_RIPEMD160 | OP_SHA1 | OP_SHA256 | OP_HASH160
-            | OP_HASH256 => self.execute_data(opcode),
-
             OP_1ADD | OP_1SUB | OP_NEGATE | OP_ABS | OP_NOT | OP_0NOTEQUAL => self.execute_unary(opcode),
-            OP_ADD
-            | OP_SUB
-            | OP_BOOLAND
-            | OP_BOOLOR
-            | OP_NUMEQUAL
-            | OP_NUMEQUALVERIFY
-            | OP_NUMNOTEQUAL
-            | OP_LESSTHAN
-            | OP_GREATERTHAN
-            | OP_LESSTHANOREQUAL
-            | OP_GREATERTHANOREQUAL
-            | OP_MIN
-            | OP_MAX => self.execute_binary(opcode),
             OP_WITHIN => self.execute_within(),
 
             OP_CODESEPARATOR => {
@@ -191,7 +173,8 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
             OP_CHECKMULTISIG => self.check_multisig(false),
             OP_CHECKMULTISIGVERIFY => self.check_multisig(true),
 
-            _ => Err(ScriptError::BadOpcode),
+            _ if (OP_ADD.to_u8()..=OP_MAX.to_u8()).contains(&opcode.to_u8()) => self.execute_binary(opcode),
+            _ => self.execute_data(opcode),
         }
     }
 
@@ -268,24 +251,8 @@ impl<'a, C: Checker + ?Sized> Machine<'_, 'a, C> {
     }
 }
 
-/// Whether an opcode fails even in a branch that is not executed (CVE-2010-5137).
-const fn is_disabled(opcode: Opcode) -> bool {
-    matches!(
-        opcode,
-        OP_CAT
-            | OP_SUBSTR
-            | OP_LEFT
-            | OP_RIGHT
-            | OP_INVERT
-            | OP_AND
-            | OP_OR
-            | OP_XOR
-            | OP_2MUL
-            | OP_2DIV
-            | OP_MUL
-            | OP_DIV
-            | OP_MOD
-            | OP_LSHIFT
-            | OP_RSHIFT
-    )
+/// Whether an opcode fails even in a branch that is not executed (CVE-2010-5137): OP_CAT to OP_RIGHT, OP_INVERT to
+/// OP_XOR, OP_2MUL, OP_2DIV, OP_MUL to OP_RSHIFT.
+const fn is_disabled(opcode: u8) -> bool {
+    matches!(opcode, 0x7e..=0x81 | 0x83..=0x86 | 0x8d..=0x8e | 0x95..=0x99)
 }

@@ -6,7 +6,7 @@
 use bitcoin::hashes::{Hash, HashEngine, sha256};
 use bitcoin::{LegacySighash, Script, Sequence, Transaction, TxIn, VarInt};
 
-use super::{OUTPUT_MASK, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError, TxContext, encode};
+use super::{OUTPUT_MASK, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, TxContext, encode};
 use crate::parse::code_pieces;
 
 /// Serialised size of a blank input, in bytes: outpoint, zero length, sequence.
@@ -73,20 +73,15 @@ impl TxContext<'_> {
     ///
     /// `script_code` is the executed script after its last executed OP_CODESEPARATOR, without the signatures that it
     /// contains. This function skips further OP_CODESEPARATORs. All bits of `hash_type` are hashed. SINGLE without a
-    /// matching output hashes to the number one, a bug of the first client that is consensus. Fails with
-    /// [`SighashError::InputIndex`] if the input does not exist.
-    pub fn legacy_sighash(
-        &self,
-        input_index: usize,
-        script_code: &Script,
-        hash_type: u32,
-    ) -> Result<LegacySighash, SighashError> {
-        let input = self.input(input_index)?;
+    /// matching output hashes to the number one, a bug of the first client that is consensus. Returns `None` if the
+    /// input does not exist.
+    pub fn legacy_sighash(&self, input_index: usize, script_code: &Script, hash_type: u32) -> Option<LegacySighash> {
+        let input = self.tx.input.get(input_index)?;
         let outputs = hash_type & OUTPUT_MASK;
         if outputs == SIGHASH_SINGLE && input_index >= self.tx.output.len() {
             let mut one = [0; 32];
             one[0] = 1;
-            return Ok(LegacySighash::from_byte_array(one));
+            return Some(LegacySighash::from_byte_array(one));
         }
         let all_outputs = outputs != SIGHASH_NONE && outputs != SIGHASH_SINGLE;
         let mut engine = if hash_type & SIGHASH_ANYONECANPAY != 0 {
@@ -100,7 +95,7 @@ impl TxContext<'_> {
             self.hash_chosen_output(&mut engine, input_index, outputs == SIGHASH_SINGLE);
         }
         engine.input(&hash_type.to_le_bytes());
-        Ok(LegacySighash::from_byte_array(sha256::Hash::from_engine(engine).hash_again().to_byte_array()))
+        Some(LegacySighash::from_byte_array(sha256::Hash::from_engine(engine).hash_again().to_byte_array()))
     }
 
     fn hash_single_input(&self, input: &TxIn, script_code: &Script) -> sha256::HashEngine {

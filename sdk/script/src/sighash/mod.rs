@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 use bitcoin::consensus::Encodable;
 use bitcoin::hashes::{Hash, sha256};
 use bitcoin::io::Write;
-use bitcoin::{Transaction, TxIn, TxOut};
+use bitcoin::{Transaction, TxOut};
 
 pub use taproot::annex_hash;
 pub(super) use taproot::{tap_leaf_hash, tap_merkle_root};
@@ -32,86 +32,15 @@ pub const SIGHASH_ANYONECANPAY: u32 = 0x80;
 /// The bits of an ECDSA signature hash type that select the outputs.
 const OUTPUT_MASK: u32 = 0x1f;
 
-/// Why a signature hash cannot be computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SighashError {
-    /// The transaction has no such input.
-    #[error("input {index} of a transaction with {inputs} inputs")]
-    InputIndex {
-        /// The input's index.
-        index: usize,
-        /// The number of inputs.
-        inputs: usize,
-    },
-    /// The hash type is invalid for taproot.
-    #[error("taproot signature hash type {0:#04x}")]
-    HashType(u8),
-    /// A taproot signature of type SINGLE has no matching output.
-    #[error("no output {index} for signature hash type SINGLE")]
-    NoMatchingOutput {
-        /// The input's index.
-        index: usize,
-    },
-    /// A spent output is unknown. Taproot signatures commit to all of them.
-    #[error("the output spent by input {index} is not known")]
-    MissingSpentOutput {
-        /// The input's index.
-        index: usize,
-    },
-}
-
-/// The outputs that a transaction spends, in the order of its inputs.
-#[derive(Clone, Debug)]
-pub enum SpentOutputs<'a> {
-    /// All outputs are known.
-    All(Cow<'a, [TxOut]>),
-    /// Some outputs are unknown.
-    Some(Cow<'a, [Option<TxOut>]>),
-}
-
-impl SpentOutputs<'_> {
-    /// The output that an input spends; `None` if unknown.
-    pub fn get(&self, input: usize) -> Option<&TxOut> {
-        match self {
-            SpentOutputs::All(outputs) => outputs.get(input),
-            SpentOutputs::Some(outputs) => outputs.get(input).and_then(Option::as_ref),
-        }
-    }
-}
-
-impl From<Vec<TxOut>> for SpentOutputs<'_> {
-    fn from(outputs: Vec<TxOut>) -> Self {
-        SpentOutputs::All(Cow::Owned(outputs))
-    }
-}
-
-impl<'a> From<&'a [TxOut]> for SpentOutputs<'a> {
-    fn from(outputs: &'a [TxOut]) -> Self {
-        SpentOutputs::All(Cow::Borrowed(outputs))
-    }
-}
-
-impl From<Vec<Option<TxOut>>> for SpentOutputs<'_> {
-    fn from(outputs: Vec<Option<TxOut>>) -> Self {
-        SpentOutputs::Some(Cow::Owned(outputs))
-    }
-}
-
-impl<'a> From<&'a [Option<TxOut>]> for SpentOutputs<'a> {
-    fn from(outputs: &'a [Option<TxOut>]) -> Self {
-        SpentOutputs::Some(Cow::Borrowed(outputs))
-    }
-}
-
 /// A transaction, its spent outputs, and the cached common parts of its signature hashes.
 pub struct TxContext<'a> {
     tx: &'a Transaction,
-    spent: SpentOutputs<'a>,
+    spent: Cow<'a, [Option<TxOut>]>,
     with_sequences: OnceLock<legacy::Skeleton>,
     without_sequences: OnceLock<legacy::Skeleton>,
     common: OnceLock<CommonHashes>,
     segwit: OnceLock<segwit::SegwitHashes>,
-    taproot: OnceLock<Result<taproot::SpentHashes, SighashError>>,
+    taproot: OnceLock<Option<taproot::SpentHashes>>,
 }
 
 impl<'a> TxContext<'a> {
@@ -119,7 +48,7 @@ impl<'a> TxContext<'a> {
     ///
     /// An output that is `None` or beyond the end of the list is unknown. Its input and all taproot signatures of the
     /// transaction then cannot be verified.
-    pub fn new(tx: &'a Transaction, spent: impl Into<SpentOutputs<'a>>) -> TxContext<'a> {
+    pub fn new(tx: &'a Transaction, spent: impl Into<Cow<'a, [Option<TxOut>]>>) -> TxContext<'a> {
         TxContext {
             tx,
             spent: spent.into(),
@@ -138,12 +67,7 @@ impl<'a> TxContext<'a> {
 
     /// The output that an input spends; `None` if unknown.
     pub fn spent_output(&self, input: usize) -> Option<&TxOut> {
-        self.spent.get(input)
-    }
-
-    fn input(&self, index: usize) -> Result<&'a TxIn, SighashError> {
-        let inputs = &self.tx.input;
-        inputs.get(index).ok_or(SighashError::InputIndex { index, inputs: inputs.len() })
+        self.spent.get(input)?.as_ref()
     }
 
     fn common(&self) -> &CommonHashes {

@@ -4,8 +4,7 @@ use bitcoin::hashes::{Hash, HashEngine, sha256, sha256d};
 use bitcoin::{Amount, Script, SegwitV0Sighash};
 
 use super::{
-    CommonHashes, OUTPUT_MASK, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, SighashError, TxContext, encode,
-    sha256_of,
+    CommonHashes, OUTPUT_MASK, SIGHASH_ANYONECANPAY, SIGHASH_NONE, SIGHASH_SINGLE, TxContext, encode, sha256_of,
 };
 
 /// The placeholder for unsigned parts.
@@ -32,16 +31,16 @@ impl TxContext<'_> {
     /// The signature hash of a witness version 0 input (BIP143).
     ///
     /// `script_code` is the executed script after its last executed OP_CODESEPARATOR; for P2WPKH it is the implied
-    /// P2PKH script. `amount` is the value of the spent output. All bits of `hash_type` are hashed. Fails with
-    /// [`SighashError::InputIndex`] if the input does not exist.
+    /// P2PKH script. `amount` is the value of the spent output. All bits of `hash_type` are hashed. Returns
+    /// `None` if the input does not exist.
     pub fn segwit_v0_sighash(
         &self,
         input_index: usize,
         script_code: &Script,
         amount: Amount,
         hash_type: u32,
-    ) -> Result<SegwitV0Sighash, SighashError> {
-        let input = self.input(input_index)?;
+    ) -> Option<SegwitV0Sighash> {
+        let input = self.tx.input.get(input_index)?;
         let hashes = self.segwit.get_or_init(|| SegwitHashes::new(self.common()));
         let all_inputs = hash_type & SIGHASH_ANYONECANPAY == 0;
         let all_outputs = !matches!(hash_type & OUTPUT_MASK, SIGHASH_NONE | SIGHASH_SINGLE);
@@ -61,7 +60,7 @@ impl TxContext<'_> {
         }
         engine.input(&self.tx.lock_time.to_consensus_u32().to_le_bytes());
         engine.input(&hash_type.to_le_bytes());
-        Ok(SegwitV0Sighash::from_byte_array(sha256::Hash::from_engine(engine).hash_again().to_byte_array()))
+        Some(SegwitV0Sighash::from_byte_array(sha256::Hash::from_engine(engine).hash_again().to_byte_array()))
     }
 
     fn single_output_hash(&self, index: usize, hash_type: u32) -> [u8; 32] {

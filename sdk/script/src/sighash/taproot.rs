@@ -4,7 +4,7 @@ use bitcoin::hashes::{Hash, HashEngine, sha256};
 use bitcoin::taproot::{TapLeafHash, TapNodeHash};
 use bitcoin::{Script, TapSighash, VarInt};
 
-use super::{SighashError, TxContext, encode, sha256_of};
+use super::{TxContext, encode, sha256_of};
 
 /// The hash type of signatures without a hash type byte. It signs like [`ALL`].
 const DEFAULT: u8 = 0;
@@ -25,40 +25,40 @@ pub(super) struct SpentHashes {
 }
 
 impl SpentHashes {
-    fn new(context: &TxContext<'_>) -> Result<SpentHashes, SighashError> {
+    fn new(context: &TxContext<'_>) -> Option<SpentHashes> {
         let mut amounts = sha256::Hash::engine();
         let mut scripts = sha256::Hash::engine();
         for index in 0..context.tx.input.len() {
-            let spent = context.spent.get(index).ok_or(SighashError::MissingSpentOutput { index })?;
+            let spent = context.spent_output(index)?;
             amounts.input(&spent.value.to_sat().to_le_bytes());
             encode(&mut scripts, &spent.script_pubkey);
         }
-        Ok(SpentHashes { amounts: sha256::Hash::from_engine(amounts), scripts: sha256::Hash::from_engine(scripts) })
+        Some(SpentHashes { amounts: sha256::Hash::from_engine(amounts), scripts: sha256::Hash::from_engine(scripts) })
     }
 }
 
 impl TxContext<'_> {
     /// Whether all spent outputs are known. Taproot signatures commit to all of them.
     pub fn knows_all_spent(&self) -> bool {
-        self.taproot.get_or_init(|| SpentHashes::new(self)).is_ok()
+        self.taproot.get_or_init(|| SpentHashes::new(self)).is_some()
     }
 
     /// The signature hash of a taproot input (BIP341).
     ///
     /// `hash_type` is 0 for a signature without a hash type byte. `annex` is the [`annex_hash`] of the witness's annex,
     /// if any. `leaf` is given for the script path: the leaf hash, and the opcode position of the last executed
-    /// OP_CODESEPARATOR, `u32::MAX` if none. By consensus all errors but `InputIndex` make the signature invalid.
+    /// OP_CODESEPARATOR, `u32::MAX` if none. Returns `None` if the input does not exist, if a spent output is unknown,
+    /// or if by consensus no signature of this type is valid.
     pub fn taproot_sighash(
         &self,
         input_index: usize,
         hash_type: u8,
         annex: Option<sha256::Hash>,
         leaf: Option<(TapLeafHash, u32)>,
-    ) -> Result<TapSighash, SighashError> {
-        self.input(input_index)?;
-        let spent = self.taproot.get_or_init(|| SpentHashes::new(self)).as_ref().map_err(|error| *error)?;
-        if !matches!(hash_type, 0..=3 | 0x81..=0x83) {
-            return Err(SighashError::HashType(hash_type));
+    ) -> Option<TapSighash> {
+        let spent = self.taproot.get_or_init(|| SpentHashes::new(self)).as_ref()?;
+        if input_index >= self.tx.input.len() || !matches!(hash_type, 0..=3 | 0x81..=0x83) {
+            return None;
         }
         let outputs = if hash_type == DEFAULT { ALL } else { hash_type & OUTPUT_MASK };
 
@@ -77,8 +77,7 @@ impl TxContext<'_> {
         }
         self.write_spend(&mut engine, input_index, hash_type, annex, leaf.is_some())?;
         if outputs == SINGLE {
-            let matching = self.tx.output.get(input_index);
-            let output = matching.ok_or(SighashError::NoMatchingOutput { index: input_index })?;
+            let output = self.tx.output.get(input_index)?;
             engine.input(sha256_of(|engine| encode(engine, output)).as_ref());
         }
         if let Some((leaf_hash, code_separator)) = leaf {
@@ -86,7 +85,7 @@ impl TxContext<'_> {
             engine.input(&[KEY_VERSION]);
             engine.input(&code_separator.to_le_bytes());
         }
-        Ok(TapSighash::from_engine(engine))
+        Some(TapSighash::from_engine(engine))
     }
 
     /// Writes the part of the message for the signed input.
@@ -97,13 +96,12 @@ impl TxContext<'_> {
         hash_type: u8,
         annex: Option<sha256::Hash>,
         script_path: bool,
-    ) -> Result<(), SighashError> {
+    ) -> Option<()> {
         engine.input(&[u8::from(script_path) << 1 | u8::from(annex.is_some())]);
         if hash_type & ANYONECANPAY == 0 {
             engine.input(&(index as u32).to_le_bytes());
         } else {
-            let input = self.input(index)?;
-            let spent = self.spent.get(index).ok_or(SighashError::MissingSpentOutput { index })?;
+            let (input, spent) = (self.tx.input.get(index)?, self.spent_output(index)?);
             encode(engine, &input.previous_output);
             encode(engine, spent);
             encode(engine, &input.sequence);
@@ -111,7 +109,7 @@ impl TxContext<'_> {
         if let Some(annex) = annex {
             engine.input(annex.as_ref());
         }
-        Ok(())
+        Some(())
     }
 }
 

@@ -10,6 +10,7 @@ use std::env;
 use bitcoin::consensus::serialize;
 use bitcoin::{Transaction, TxOut};
 
+use super::known;
 use super::random::Random;
 use crate::{Flags, ScriptError, TxContext, verify_input};
 
@@ -55,8 +56,8 @@ pub(super) fn reference(tx: &Transaction, spent: &[TxOut], input: usize, flags: 
 
 /// Compares both results for an input and returns ours.
 fn compare(tx: &Transaction, spent: &[TxOut], input: usize, flags: Flags, case: u64) -> Result<(), ScriptError> {
-    let ours = verify_input(&TxContext::new(tx, spent), input, flags);
+    let ours = verify_input(&TxContext::new(tx, known(spent)), input, flags);
     let theirs = reference(tx, spent, input, flags);
-    assert_eq!(ours.is_ok(), theirs, "case {case}: {ours:?} under {flags}\n{tx:#?}\n{spent:#?}");
+    assert_eq!(ours.is_ok(), theirs, "case {case}: {ours:?} under {flags:?}\n{tx:#?}\n{spent:#?}");
     ours
 }

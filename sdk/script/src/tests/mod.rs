@@ -25,6 +25,11 @@ fn rows(vectors: &Value) -> impl Iterator<Item = &Vec<Value>> {
     vectors.as_array().into_iter().flatten().filter_map(Value::as_array).filter(|row| row.len() > 1)
 }
 
+/// The outputs that a transaction spends, all known.
+fn known(outputs: &[TxOut]) -> Vec<Option<TxOut>> {
+    outputs.iter().cloned().map(Some).collect()
+}
+
 fn text(value: &Value) -> &str {
     value.as_str().expect("a text")
 }
@@ -35,10 +40,9 @@ fn bytes(value: &Value) -> Vec<u8> {
 
 /// Parses Core's flag names, separated by commas. An empty text and `NONE` are the empty set.
 fn read_flags(names: &Value) -> Flags {
-    let all = Flags::from_bits_truncate(u32::MAX);
-    let flag = |name: &str| all.iter().find(|flag| flag.to_string() == name).expect("a known flag");
+    let flag = |name: &str| Flags::from_name(name).expect("a known flag");
     let names = text(names).split(',').map(str::trim).filter(|name| !name.is_empty() && *name != "NONE");
-    names.map(flag).fold(Flags::NONE, Flags::union)
+    names.map(flag).collect()
 }
 
 /// A transaction with one input, which spends `outpoint`, and one output without a script.

@@ -16,7 +16,7 @@ fn verify(script_sig: &Script, script_pubkey: &Script, witness: Witness, flags: 
     let outpoint = OutPoint::new(Txid::all_zeros(), 0);
     let tx = spending_tx(outpoint, script_sig, witness, Amount::from_sat(1));
     let spent = TxOut { value: Amount::from_sat(1), script_pubkey: script_pubkey.to_owned() };
-    verify_input(&TxContext::new(&tx, vec![spent]), 0, flags)
+    verify_input(&TxContext::new(&tx, vec![Some(spent)]), 0, flags)
 }
 
 /// The result of the consensus rules for a script, bare and as P2WSH.
@@ -125,7 +125,7 @@ fn the_version_of_relative_lock_times_is_unsigned() {
     ] {
         tx.version = bitcoin::transaction::Version(version);
         let spent = TxOut { value: Amount::from_sat(1), script_pubkey: script.clone() };
-        let result = verify_input(&TxContext::new(&tx, vec![spent]), 0, Flags::CONSENSUS);
+        let result = verify_input(&TxContext::new(&tx, vec![Some(spent)]), 0, Flags::CONSENSUS);
         assert_eq!(result, expected, "version {version}");
     }
 }
@@ -139,7 +139,7 @@ fn the_signature_is_looked_at_before_its_key() {
     };
     assert_eq!(bad(&[9; 9], Flags::STRICTENC), Err(ScriptError::SigDer));
     assert_eq!(bad(&[], Flags::STRICTENC), Err(ScriptError::PubkeyType));
-    assert_eq!(bad(&[], Flags::NONE), Err(ScriptError::EvalFalse));
+    assert_eq!(bad(&[], Flags::empty()), Err(ScriptError::EvalFalse));
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn costs_depend_on_where_the_operations_are() {
 
     let script_hash = multisig.to_p2sh();
     assert_eq!(cost(&push_of(&multisig), &script_hash, &[], Flags::CONSENSUS), 4 * 2 + OUTPUT_COST);
-    assert_eq!(cost(&push_of(&multisig), &script_hash, &[], Flags::NONE), OUTPUT_COST);
+    assert_eq!(cost(&push_of(&multisig), &script_hash, &[], Flags::empty()), OUTPUT_COST);
 
     let key_hash = ScriptBuf::new_p2wpkh(&WPubkeyHash::all_zeros());
     assert_eq!(cost(empty, &key_hash, &[&[], &[]], Flags::CONSENSUS), 1 + OUTPUT_COST);

@@ -10,6 +10,7 @@ use bitcoin::transaction::Version;
 use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, TapLeafHash, Transaction, TxIn, TxOut, Txid, Witness};
 use secp256k1::{Keypair, Message, Secp256k1};
 
+use super::known;
 use super::random::Random;
 use crate::{Flags, ScriptError, TxContext, annex_hash, verify_input};
 
@@ -70,7 +71,7 @@ impl Fixture {
     /// Signs the leaf.
     fn sign(&self, hash_type: TapSighashType, annex: Option<&[u8]>, code_separator: u32) -> Vec<u8> {
         let leaf_hash = TapLeafHash::from_script(&self.leaf, self.version);
-        let context = TxContext::new(&self.tx, self.spent.as_slice());
+        let context = TxContext::new(&self.tx, known(&self.spent));
         let leaf = Some((leaf_hash, code_separator));
         let sighash = context.taproot_sighash(1, hash_type as u8, annex.map(annex_hash), leaf).expect("a hash");
         let message = Message::from_digest(sighash.to_byte_array());
@@ -97,7 +98,7 @@ impl Fixture {
     fn verify_witness(&self, witness: &[&[u8]], flags: Flags) -> Result<(), ScriptError> {
         let mut tx = self.tx.clone();
         tx.input[1].witness = Witness::from_slice(witness);
-        verify_input(&TxContext::new(&tx, self.spent.as_slice()), 1, flags)
+        verify_input(&TxContext::new(&tx, known(&self.spent)), 1, flags)
     }
 }
 

@@ -5,7 +5,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::{Amount, ScriptBuf, Transaction, TxOut};
 use serde_json::Value;
 
-use super::{bytes, vectors};
+use super::{bytes, known, vectors};
 use crate::sighash::{tap_leaf_hash, tap_merkle_root};
 use crate::{Flags, ScriptError, TxContext, verify_input};
 
@@ -47,7 +47,7 @@ fn bip341_key_path_signature_hashes() {
     for case in file["keyPathSpending"].as_array().expect("a list of spends") {
         let spent: Vec<_> = case["given"]["utxosSpent"].as_array().expect("spent outputs").iter().map(output).collect();
         let unsigned: Transaction = deserialize(&bytes(&case["given"]["rawUnsignedTx"])).expect("a transaction");
-        let context = TxContext::new(&unsigned, spent.as_slice());
+        let context = TxContext::new(&unsigned, known(&spent));
         for spending in case["inputSpending"].as_array().expect("a list of inputs") {
             let input = spending["given"]["txinIndex"].as_u64().expect("an index") as usize;
             let hash_type = spending["given"]["hashType"].as_u64().expect("a hash type") as u8;
@@ -71,10 +71,10 @@ fn output(value: &Value) -> TxOut {
 /// Checks that all inputs verify, and that no taproot input does after a change of an amount that it commits to.
 fn verify_signed(tx: &[u8], spent: &[TxOut]) {
     let tx: Transaction = deserialize(tx).expect("a transaction");
-    let context = TxContext::new(&tx, spent);
+    let context = TxContext::new(&tx, known(spent));
     let mut changed = spent.to_vec();
     changed[0].value += Amount::ONE_SAT;
-    let changed_context = TxContext::new(&tx, changed);
+    let changed_context = TxContext::new(&tx, known(&changed));
     for (index, output) in spent.iter().enumerate() {
         assert_eq!(verify_input(&context, index, Flags::STANDARD), Ok(()), "input {index}");
         let anyone_can_pay = tx.input[index].witness.nth(0).is_some_and(|sig| sig.len() == 65 && sig[64] & 0x80 != 0);

@@ -31,7 +31,7 @@ wire_struct! {
 
 service! {
     /// Makes, loads, encrypts, unlocks, backs up and restores wallets. A backup contains the private keys.
-    pub trait WalletAdmin as WalletAdminClient = "wallet-admin/1" {
+    pub trait WalletAdmin = "wallet-admin/1" {
         /// Makes and loads a wallet, and returns its warnings. The wallet starts at the tip; only a rescan finds earlier payments. A
         /// wallet with keys that is not blank gets a random master key. It derives active descriptors of each address type (BIP 44, 49,
         /// 84, 86) from the key, for receiving and for change. Their birth time is the node's time.

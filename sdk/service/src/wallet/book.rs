@@ -36,7 +36,7 @@ wire_struct! {
 
 service! {
     /// Addresses, labels, texts of transactions and coin locks, for example for shops. No function of this service moves a coin.
-    pub trait WalletBook as WalletBookClient = "wallet-book/1" {
+    pub trait WalletBook = "wallet-book/1" {
         /// Draws a new address and returns its script. The address gets the label in the address book; a change address gets neither a
         /// label nor an entry. The wallet takes the next index of the active descriptor of the type and side, and first derives scripts
         /// ahead of it. Without such a descriptor it takes the oldest key of the imported keypool, and then watches the address.

@@ -4,7 +4,7 @@ use bitcoin::{BlockHash, ScriptBuf, Txid};
 
 #[cfg(doc)]
 use super::Ownership;
-use super::{KeyOrigin, check_label, check_script};
+use super::{KeyOrigin, MAX_SCRIPT_LEN, check_label, check_length};
 use crate::service;
 use crate::wire::{Blob, Secret, wire_enum, wire_struct};
 
@@ -86,7 +86,8 @@ impl Import {
         };
         for part in parts {
             check_label(&part.label)?;
-            part.script_pubkeys.iter().chain(&part.scripts).try_for_each(|script| check_script(script))?;
+            let mut scripts = part.script_pubkeys.iter().chain(&part.scripts);
+            scripts.try_for_each(|script| check_length("script", script.as_bytes(), MAX_SCRIPT_LEN))?;
         }
         Ok(())
     }
@@ -133,7 +134,7 @@ wire_enum! {
 
 service! {
     /// Imports and rescans.
-    pub trait WalletImport as WalletImportClient = "wallet-import/1" {
+    pub trait WalletImport = "wallet-import/1" {
         /// Imports all requests in one write, in their order, each with its own outcome. A refused request changes nothing and does not
         /// affect the others. A request sees the imports before it.
         ///

@@ -34,7 +34,7 @@ wire_struct! {
 
 wire_struct! {
     /// The wallet of the call.
-    #[derive(Clone, PartialEq, Eq, Debug)]
+    #[derive(Clone, PartialEq, Eq, Default, Debug)]
     pub struct WalletInfo {
         /// Its name.
         pub name: String,

@@ -39,7 +39,7 @@ wire_struct! {
 
 service! {
     /// Returns private keys. A plugin with this service can spend every coin of the wallet elsewhere. Only the group wallet needs it.
-    pub trait WalletKeys as WalletKeysClient = "wallet-keys/1" {
+    pub trait WalletKeys = "wallet-keys/1" {
         /// The descriptors as [`super::WalletRead::descriptors`] returns them, as imported, with the private keys that the wallet holds.
         /// `WalletLocked`.
         fn private_descriptors() -> Vec<DescriptorInfo>;

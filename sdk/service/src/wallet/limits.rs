@@ -1,7 +1,5 @@
 //! The greatest lengths of a wallet's name, and of labels, texts and scripts that a wallet stores.
 
-use bitcoin::Script;
-
 use crate::{ErrorKind, Result, ServiceError};
 
 /// The longest name of a wallet, in bytes.
@@ -37,23 +35,11 @@ pub fn check_label(label: &str) -> Result<()> {
     check_length("label", label, MAX_LABEL_LEN)
 }
 
-/// Checks that a text can be stored with a transaction.
+/// Checks that a text or a script can be stored. `what` names it in the error.
 ///
 /// # Errors
-/// `Refused` beyond [`MAX_TEXT_LEN`].
-pub fn check_text(key: &str, text: &str) -> Result<()> {
-    check_length(key, text, MAX_TEXT_LEN)
-}
-
-/// Checks that a script can be imported.
-///
-/// # Errors
-/// `Refused` beyond [`MAX_SCRIPT_LEN`].
-pub fn check_script(script: &Script) -> Result<()> {
-    check_length("script", script.as_bytes(), MAX_SCRIPT_LEN)
-}
-
-fn check_length(what: &str, stored: impl AsRef<[u8]>, longest: usize) -> Result<()> {
+/// `Refused` beyond `longest` bytes.
+pub fn check_length(what: &str, stored: impl AsRef<[u8]>, longest: usize) -> Result<()> {
     let len = stored.as_ref().len();
     if len <= longest {
         return Ok(());

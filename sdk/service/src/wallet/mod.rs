@@ -61,23 +61,21 @@ mod spending;
 mod tests;
 mod write;
 
-pub use admin::{CreateOptions, WalletAdmin, WalletAdminClient};
+pub use admin::{CreateOptions, WalletAdmin};
 pub use balances::{Balances, BalancesQuery, CoinTotals};
-pub use book::{LabelBatch, LabelledScript, WalletBook, WalletBookClient};
+pub use book::{LabelBatch, LabelledScript, WalletBook};
 pub use history::{
     CoinBatch, HistoryBatch, HistoryBatchView, HistoryQuery, HistoryRange, HistoryRow, HistoryRowView, Replaceable,
     TxState, UnsettledState, UnsettledStateView, WalletCoin, WalletOutput, WalletOutputView, WalletTransaction,
     WalletTransactionView,
 };
-pub use import::{DescriptorImport, Import, ImportOutcome, KeysImport, WalletImport, WalletImportClient};
+pub use import::{DescriptorImport, Import, ImportOutcome, KeysImport, WalletImport};
 pub use info::{AddressSource, AddressType, RescanProgress, Synced, WalletInfo};
-pub use keys::{DescriptorInfo, HdKey, WalletKeys, WalletKeysClient};
-pub use limits::{
-    MAX_LABEL_LEN, MAX_NAME_LEN, MAX_SCRIPT_LEN, MAX_TEXT_LEN, check_label, check_name, check_script, check_text,
-};
+pub use keys::{DescriptorInfo, HdKey, WalletKeys};
+pub use limits::{MAX_LABEL_LEN, MAX_NAME_LEN, MAX_SCRIPT_LEN, MAX_TEXT_LEN, check_label, check_length, check_name};
 pub use log::{LOG_DEPTH, LogCategory, LogEntry, LogKind, LogPayment, MAX_LOG_ENTRIES, WalletLog};
-pub use pay::{WalletPay, WalletPayClient};
-pub use read::{WalletRead, WalletReadClient};
+pub use pay::WalletPay;
+pub use read::WalletRead;
 pub use received::{Received, ReceivedBy, ReceivedQuery, ReceivedView};
 pub use script::{KeyOrigin, Ownership, ScriptInfo, SolvingData, TapLeaf, TaprootData};
 pub use spending::SpendSettings;

@@ -11,7 +11,7 @@ use crate::wire::Blob;
 
 service! {
     /// Payments of a wallet. The caller signs the transactions first, for example with [`crate::Signer`].
-    pub trait WalletPay as WalletPayClient = "wallet-pay/1" {
+    pub trait WalletPay = "wallet-pay/1" {
         /// Waits until no other call makes a payment of the wallet, and makes others wait until this call has ended. Called before a
         /// payment reads the coins, it keeps two payments from choosing the same coin. Later reads of the call see the payments before
         /// it. Does nothing if the call has begun a payment already. After a minute the call no longer makes others wait; `send` refuses

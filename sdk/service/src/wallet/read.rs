@@ -13,7 +13,7 @@ use crate::wire::{Blob, Encoded};
 
 service! {
     /// Reads wallets, for histories, reports and notifiers. It changes nothing and returns no private key.
-    pub trait WalletRead as WalletReadClient = "wallet-read/1" {
+    pub trait WalletRead = "wallet-read/1" {
         /// The names of the loaded wallets, in the order of loading.
         fn list() -> Vec<String>;
         /// The scope of the wallet with this name, for work with several wallets outside of calls. The same name gives the same scope.

@@ -14,9 +14,7 @@ use serde_json::Value;
 pub use prevouts::Prevouts;
 pub use result::SigningResult;
 
-use super::{
-    InputError, KeySource, LocalKeys, Sighash, SolvingSet, WifKey, combine_transactions, sign_transaction_while,
-};
+use super::{InputError, KeySource, LocalKeys, Sighash, SolvingSet, WifKey, combine_transactions, sign_transaction};
 use outrigger_service::{Host, Scope};
 use outrigger_standard::release::Rules;
 use outrigger_standard::{sendable_from_hex, transaction_to_bytes};
@@ -54,7 +52,7 @@ pub fn with_key(
     for script in scripts {
         known.add_script(script);
     }
-    let errors = sign_transaction_while(&mut tx, &spent, &known, &keys, sighash, wanted)?;
+    let errors = sign_transaction(&mut tx, &spent, &known, &keys, sighash, wanted)?;
     SigningResult::new(&tx, &spent, errors)
 }
 
@@ -79,7 +77,7 @@ pub fn with_wallet<K: KeySource>(
     scripts.sort_unstable();
     scripts.dedup();
     let known = wallet_knows(host, scope, &scripts)?;
-    let errors = sign_transaction_while(&mut tx, &spent, &known, &keys(scripts), sighash, wanted)?;
+    let errors = sign_transaction(&mut tx, &spent, &known, &keys(scripts), sighash, wanted)?;
     SigningResult::new(&tx, &spent, errors)
 }
 

@@ -10,12 +10,11 @@ use bitcoin::{NetworkKind, ScriptBuf, Witness, base58};
 use proptest::prelude::*;
 use secp256k1::{SecretKey, ecdsa};
 
-use super::{pays, spend};
+use super::{pays, sign_transaction, spend};
 use crate::collect::{Observer, collect};
 use crate::secp::SECP;
 use crate::{
-    InputError, KeySource, LocalKeys, Sighash, SignError, SignatureKind, SolvingSet, WifKey, sign_digest,
-    sign_transaction, sign_transaction_while, verify_digest,
+    InputError, KeySource, LocalKeys, Sighash, SignError, SignatureKind, SolvingSet, WifKey, sign_digest, verify_digest,
 };
 use outrigger_script::{Checker, ScriptError, SigVersion, TxContext};
 use outrigger_service::signer::{Scheme, SignRequest, Signed};
@@ -273,7 +272,7 @@ fn work_that_nobody_waits_for_ends_early_and_changes_nothing() {
     let mut tx = spend(10_000);
     let before = tx.clone();
     let spent = vec![pays(pkh(1)); 10_000];
-    let answer = sign_transaction_while(&mut tx, &spent, &known, &keys, Sighash::DEFAULT, &wanted);
+    let answer = crate::sign_transaction(&mut tx, &spent, &known, &keys, Sighash::DEFAULT, &wanted);
     assert_eq!((answer, tx == before), (Err(SignError::Unwanted), true));
     // The solver stopped within a few inputs, and did not call the keys.
     assert!(asked.into_inner() < 32);

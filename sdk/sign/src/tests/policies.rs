@@ -15,8 +15,8 @@ use bitcoin::{Amount, Network, ScriptBuf, Transaction, TxOut};
 use secp256k1::{Secp256k1, SecretKey};
 use serde_json::Value;
 
-use super::{KeyRing, pays, spend};
-use crate::{Sighash, SolvingSet, WalletKeys, sign_transaction};
+use super::{KeyRing, pays, sign_transaction, spend};
+use crate::{Sighash, SolvingSet, WalletKeys};
 use outrigger_descriptor::{Checksum, Descriptor};
 use outrigger_service::Scope;
 use outrigger_service::wallet::{SolvingData, TapLeaf, TaprootData};

@@ -9,8 +9,8 @@ use bitcoin::{Amount, NetworkKind, ScriptBuf, Transaction, TxOut};
 use secp256k1::SecretKey;
 use serde_json::Value;
 
-use super::KeyRing;
-use crate::{Sighash, SolvingSet, WalletKeys, WifKey, sign_transaction};
+use super::{KeyRing, sign_transaction};
+use crate::{Sighash, SolvingSet, WalletKeys, WifKey};
 use outrigger_service::Scope;
 use outrigger_service::wallet::{SolvingData, TaprootData};
 use outrigger_values::params::{decode_hex, encode_hex};

@@ -151,7 +151,7 @@ impl CheckedTransaction {
         if cache.contains(&offer.wtxid, Flags::STANDARD) {
             return Ok(());
         }
-        let spent = || self.coins.iter().map(|coin| coin.output.clone()).collect();
+        let spent = || self.coins.iter().map(|coin| Some(coin.output.clone())).collect();
         let verified = match offer.failed_script.get() {
             // An outpoint always names the same coin, so the script would fail again.
             Some(failed) => Err(*failed),

@@ -136,7 +136,7 @@ pub fn check_spends(tx: &Transaction, coins: &[Coin], limits: &MempoolLimits) ->
 /// The last element that a scriptSig pushes, as a script; `None` if it pushes nothing.
 fn last_pushed(script_sig: &Script) -> Result<Option<ScriptBuf>, ScriptError> {
     let (mut stack, mut execution) = (Stack::new(), ExecutionData::default());
-    eval_script(&mut stack, script_sig, Flags::NONE, &mut NoTransaction, SigVersion::Base, &mut execution)?;
+    eval_script(&mut stack, script_sig, Flags::empty(), &mut NoTransaction, SigVersion::Base, &mut execution)?;
     Ok(stack.last().map(|element| ScriptBuf::from_bytes(element.as_bytes().to_vec())))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bitcoin::{Amount, OutPoint, Transaction, TxOut, Txid};
+use bitcoin::{Amount, OutPoint, Transaction, Txid};
 use outrigger_service::chain::{Coin, SpentOutputs, Tip};
 use outrigger_values::amount::Saturating;
 
@@ -52,7 +52,7 @@ fn check_coins(
         }
         if scripts && index > 0 && !context.cache.contains(&ids.wtxid, Flags::CONSENSUS) {
             let coins = session.spent.last().map_or(&[][..], |spent| &spent.coins);
-            let spent: Vec<TxOut> = coins.iter().map(|coin| coin.output.clone()).collect();
+            let spent: Vec<_> = coins.iter().map(|coin| Some(coin.output.clone())).collect();
             unverified.push(TxContext::new(tx, spent));
         }
     }

@@ -53,7 +53,11 @@ impl ScriptCache {
 }
 
 /// Verifies all inputs of a transaction. The error is the index of the first input that fails, and why.
-pub fn verify_transaction(tx: &Transaction, spent: Vec<TxOut>, flags: Flags) -> Result<(), (usize, ScriptError)> {
+pub fn verify_transaction(
+    tx: &Transaction,
+    spent: Vec<Option<TxOut>>,
+    flags: Flags,
+) -> Result<(), (usize, ScriptError)> {
     let context = TxContext::new(tx, spent);
     (0..tx.input.len()).try_for_each(|index| verify_input(&context, index, flags).map_err(|error| (index, error)))
 }

@@ -72,7 +72,7 @@ fn check_stack(program: &[u8], stack: &Stack<'_>) -> Vec<u8> {
 /// Runs a program under the rules of `sig_version`. Returns it with checks of its final stack.
 fn checked_program(program: &[u8], sig_version: SigVersion) -> Option<Vec<u8>> {
     let tx = unsigned();
-    let context = TxContext::new(&tx, Vec::<TxOut>::new());
+    let context = TxContext::new(&tx, Vec::<Option<TxOut>>::new());
     let mut checker = TransactionChecker::new(&context, 0);
     let mut stack = Stack::new();
     let mut execution = ExecutionData { validation_weight_left: 1000, ..ExecutionData::default() };

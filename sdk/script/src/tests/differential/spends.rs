@@ -12,7 +12,7 @@ use bitcoin::{
 };
 use secp256k1::{Keypair, Message, Secp256k1};
 
-use super::{Random, cases, compare, random_flags};
+use super::{Random, cases, compare, known, random_flags};
 use crate::{Flags, TxContext, annex_hash};
 
 const HASH_TYPES: [u8; 10] = [1, 1, 1, 2, 3, 0x81, 0x82, 0x83, 0, 0x43];
@@ -233,7 +233,7 @@ impl<'r> Spend<'r> {
 
     fn sign_ecdsa(&mut self, code: &Script, key: &Keypair, witness: bool) -> Vec<u8> {
         let hash_type = *self.random.pick(&HASH_TYPES);
-        let context = TxContext::new(&self.tx, self.spent.as_slice());
+        let context = TxContext::new(&self.tx, known(&self.spent));
         let digest = if witness {
             let amount = self.spent[self.input].value;
             context.segwit_v0_sighash(self.input, code, amount, hash_type.into()).map(|hash| hash.to_byte_array())
@@ -247,8 +247,8 @@ impl<'r> Spend<'r> {
 
     fn sign_schnorr(&mut self, key: &Keypair, annex: Option<&[u8]>, leaf: Option<(TapLeafHash, u32)>) -> Vec<u8> {
         let hash_type = *self.random.pick(&TAPROOT_HASH_TYPES);
-        let context = TxContext::new(&self.tx, self.spent.as_slice());
-        let Ok(sighash) = context.taproot_sighash(self.input, hash_type, annex.map(annex_hash), leaf) else {
+        let context = TxContext::new(&self.tx, known(&self.spent));
+        let Some(sighash) = context.taproot_sighash(self.input, hash_type, annex.map(annex_hash), leaf) else {
             // Type SINGLE without a matching output.
             return self.random.bytes(65);
         };

@@ -25,7 +25,6 @@ const MAX_WAITING: usize = 10_000;
 const NO_BLOCK: &str = "unconfirmed";
 const NO_HEIGHT: &str = "-1";
 
-/// An event that starts a program.
 enum HookEvent {
     Block(BlockHash),
     Transaction { wallet: String, txid: Txid },

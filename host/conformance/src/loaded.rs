@@ -39,11 +39,9 @@ const NODE: &str = include_str!("node.json");
 /// The node's error for an unknown method. Its text differs from the error of a plugin without a handler for its method.
 pub const UNKNOWN: &str = "Method not found (by the node of plugin check)";
 
-/// An opened plugin.
 pub struct Loaded {
     pub code: Arc<LoadedLibrary>,
     pub calls: Arc<Calls>,
-    /// The fault counters of all instances.
     pub health: Arc<Health>,
     /// The plugin's own processes, if it is isolated.
     pub runners: Arc<RunnerStatus>,
@@ -56,9 +54,6 @@ pub struct Loaded {
 
 impl Loaded {
     /// Opens a plugin. With `isolated` the plugin runs in its own process, with this `reach`.
-    ///
-    /// # Errors
-    /// The loader's error.
     pub fn open(file: PluginFile, copies: &Path, isolated: Option<&[Reach]>) -> Result<Self, String> {
         let mut code = LoadedLibrary::of(Found::File(Box::new(file)), copies, isolated.is_some())
             .map_err(|error| error.to_string())?;

@@ -43,7 +43,6 @@ impl Report {
         Self { print, plugin: Value::Null, lines: Vec::new() }
     }
 
-    /// Reports that the host refuses the file.
     pub fn refused(&mut self, error: &str) {
         self.push("manifest".to_owned(), Line { verdict: FAILED, findings: vec![error.to_owned()], ..Line::default() });
     }

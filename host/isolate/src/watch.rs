@@ -55,9 +55,6 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
 }
 
 /// Starts answering a process's forwarded system calls; `None` if the system does not forward any.
-///
-/// # Errors
-/// The process has ended.
 pub fn begin(control: &UnixStream, plan: &Plan, launch: &Launch) -> std::io::Result<Option<Notifier>> {
     let Some(listener) = Listener::receive(control.as_fd())? else { return Ok(None) };
     let (plugin, status, runners) = (launch.plugin.clone(), launch.status.clone(), launch.runners.clone());

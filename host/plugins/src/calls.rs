@@ -241,7 +241,6 @@ impl Calls {
         }
     }
 
-    /// Ends a running call.
     pub fn end(&self, token: u64) {
         if let Some(running) = self.state.of(token).running.remove(&token) {
             self.count_end(running);
@@ -254,7 +253,6 @@ impl Calls {
         }
     }
 
-    /// Marks and counts a call as overdue, once.
     fn mark_overdue(&self, running: &mut Running) {
         if !std::mem::replace(&mut running.overdue, true) {
             self.overdue.fetch_add(1, Ordering::Relaxed);

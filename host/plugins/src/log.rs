@@ -32,7 +32,6 @@ impl LogService {
         Self { plugin: plugin.to_owned(), rate, tells_panics, least }
     }
 
-    /// Whether lines of a level are written.
     fn is_written(&self, level: Level) -> bool {
         match (self.least, level) {
             (Some(least), Level::Error) => least >= LogLevel::Error,

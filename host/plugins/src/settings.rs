@@ -91,7 +91,6 @@ pub struct Routes {
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wrap {
-    /// Its id.
     pub plugin: String,
     /// The methods; a `*` at the end matches any rest. All methods if left out.
     #[serde(default)]
@@ -104,7 +103,6 @@ pub struct Wrap {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFailure {
-    /// The call is refused.
     #[default]
     Refuse,
     /// The next plugin, the host or the node gets the call.
@@ -184,18 +182,6 @@ pub enum LogLevel {
     Warn,
     Info,
     Debug,
-}
-
-impl LogLevel {
-    /// The name in log filters.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-        }
-    }
 }
 
 /// When the new instance of a reloaded plugin starts.
@@ -283,7 +269,6 @@ impl PluginConfig {
         self.max_answer_bytes.unwrap_or(DEFAULT_MAX_BYTES)
     }
 
-    /// The deadline of its calls; `None` for none.
     pub fn deadline(&self, default: Option<Duration>) -> Option<Duration> {
         self.deadline_seconds.map_or(default, seconds)
     }

@@ -68,9 +68,6 @@ pub fn own_folder(folder: &Path) -> Result<(), TrustError> {
 }
 
 /// Whether [`own_folder`] would succeed, and files could be made in the folder. Nothing is changed.
-///
-/// # Errors
-/// The errors of [`own_folder`].
 pub fn check_own_folder(folder: &Path) -> Result<(), TrustError> {
     let missing = || at(folder)(io::ErrorKind::NotFound.into());
     let found = folder.ancestors().find(|found| found.exists()).ok_or_else(missing)?;

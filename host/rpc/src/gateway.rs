@@ -55,7 +55,6 @@ impl RequestContext {
         Self { origin, body, in_batch: false, through: Vec::new(), nested: false }
     }
 
-    /// The context of an element of a batch.
     pub(super) fn of_batch(&self) -> Self {
         Self { in_batch: true, ..self.clone() }
     }

@@ -26,7 +26,6 @@ use super::{Router, long};
 /// The methods by which an operator removes a wrapper. No wrapper sees them if the cookie's user calls them.
 const NEVER_WRAPPED: [&str; 6] = ["listplugins", "reload", "reloadplugin", "startplugin", "stop", "stopplugin"];
 
-/// The links of a call.
 pub enum Links {
     Route(Arc<Chain>),
     /// The wrappers of a method that no plugin answers.

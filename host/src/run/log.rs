@@ -12,9 +12,6 @@ use crate::config::{ConfigError, LoadedConfig, LogFormat};
 pub type SetLog = Box<dyn Fn(EnvFilter) -> Result<EnvFilter, Error> + Send + Sync>;
 
 /// The filter for the configured level.
-///
-/// # Errors
-/// The level is unknown.
 pub fn log_filter(loaded: &LoadedConfig) -> Result<EnvFilter, ConfigError> {
     let level = &loaded.config.log.level;
     // `EnvFilter` would read an unknown word as a target's name, and log everything of that target.
@@ -28,14 +25,11 @@ pub fn log_filter(loaded: &LoadedConfig) -> Result<EnvFilter, ConfigError> {
     }
     // Also let through the lines of plugins that have their own level.
     let of_plugins = loaded.config.plugins.iter().filter_map(|plugin| plugin.log).max();
-    let level = of_plugins.map_or_else(|| level.clone(), |most| format!("{level},{OWN_LEVEL}={}", most.name()));
+    let level = of_plugins.map_or_else(|| level.clone(), |most| format!("{level},{OWN_LEVEL}={most:?}"));
     EnvFilter::try_new(&level).map_err(|error| loaded.error("log.level", &level, error.to_string()))
 }
 
 /// Starts the log, and returns a function that changes its level.
-///
-/// # Errors
-/// The level is unknown.
 pub fn init_log(loaded: &LoadedConfig) -> Result<SetLog, ConfigError> {
     let filter = log_filter(loaded)?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);

@@ -23,9 +23,6 @@ use crate::config::{Config, LoadedConfig};
 pub const CHAIN: &str = "chain";
 
 /// Checks the data folder, files and ports. Before a restart, it skips those that the running host uses.
-///
-/// # Errors
-/// The error with which the start would fail.
 pub fn try_places(loaded: &LoadedConfig, args: &RunArgs, folder: &Path, before: Before) -> Result<(), RunError> {
     if let Some(file) = &loaded.config.audit.file {
         AuditLog::check(file).map_err(|error| loaded.error("audit.file", "", error.to_string()))?;

@@ -8,7 +8,6 @@ use std::path::Path;
 use super::{RunArgs, RunError};
 use crate::config::LoadedConfig;
 
-/// An error about the data directory.
 pub fn datadir_error(loaded: &LoadedConfig, args: &RunArgs, reason: &str) -> RunError {
     let reason = format!("the data directory: {reason}");
     RunError::Failed(match &args.datadir {

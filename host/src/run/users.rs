@@ -33,7 +33,6 @@ pub fn users(loaded: &LoadedConfig, sources: &Sources) -> Result<Vec<RpcUser>, C
     Ok(all)
 }
 
-/// The user of an entry of `rpc.users`.
 fn user(
     loaded: &LoadedConfig,
     known: &KnownMethods<'_>,

@@ -91,9 +91,6 @@ impl<S: Read + Write> Subscription<S> {
     }
 
     /// The parts of the next message.
-    ///
-    /// # Errors
-    /// As for [`Self::begin`], and [`ZmqError::Silent`] after the timeout.
     pub fn read(&mut self) -> Result<Vec<Vec<u8>>, ZmqError> {
         let mut parts = Vec::new();
         let mut commands = 0;

@@ -15,7 +15,6 @@ use crate::session::{Call, Harness, Session};
 /// A method that no manifest lists: a host never calls it, and a plugin must survive it.
 const UNKNOWN_METHOD: &str = "nosuchmethod";
 
-/// The number of threads that call concurrently.
 const THREADS: usize = 4;
 
 /// The number of calls that each thread makes.

@@ -93,9 +93,6 @@ fn test_library() -> Arc<LoadedLibrary> {
 impl LoadedLibrary {
     /// Opens a copy of the file in `copies`, or takes the program's own code. An `isolated` plugin's copy is opened only by
     /// its runners, so none of its code runs here.
-    ///
-    /// # Errors
-    /// Those of [`PluginFile::open`].
     pub fn of(found: Found, copies: &Path, isolated: bool) -> Result<Self, FileError> {
         match found {
             Found::File(file) => {
@@ -175,7 +172,6 @@ pub struct Launch<'a> {
     pub max_answer_bytes: usize,
     /// Shared by all instances of the plugin.
     pub health: Arc<Health>,
-    /// The state of its runners, if it is isolated.
     pub runners: Arc<RunnerStatus>,
     pub executable: Arc<Executable>,
     pub confinement: Option<Confinement>,
@@ -198,11 +194,9 @@ pub struct Instance {
     pub id: u64,
     /// The plugin's id among all plugins and instances of this process.
     pub owner: u64,
-    /// See [`Launch::trusted`].
     pub trusted: bool,
     pub code: Arc<LoadedLibrary>,
     pub grants: Vec<Grant>,
-    /// See [`Launch::deadline`].
     pub deadline: Option<Duration>,
     /// Shared by all instances of the plugin.
     pub health: Arc<Health>,

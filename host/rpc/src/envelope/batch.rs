@@ -68,7 +68,6 @@ struct Ahead<'r> {
     next: Option<Run<'r>>,
 }
 
-/// A run: its length and its answers.
 struct Run<'r> {
     length: usize,
     answers: BoxFuture<'r, Vec<Answer>>,

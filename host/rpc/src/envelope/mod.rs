@@ -43,7 +43,6 @@ pub fn count_calls(body: &[u8], limits: &Limits) -> usize {
     }
 }
 
-/// Answers the `body` of one HTTP request.
 pub(super) async fn answer<S: RpcService>(service: &S, origin: Origin, body: Bytes, limits: &Limits) -> Reply {
     let asked = RequestContext::of(Arc::new(origin), body.clone());
     let strict = service.refuses_other_versions();

@@ -5,6 +5,7 @@ use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
+use outrigger_base::replace::unless_absent;
 use outrigger_disk::pages::{DataFile, Fault};
 use outrigger_disk::{DATA_FILE, Environment, META, Opening, StorageError, StoreError, Table};
 use outrigger_service::store::{
@@ -19,7 +20,6 @@ pub const MAX_STORE_MIB: u32 = 32 << 10;
 /// The address space reserved for a store: twice the largest bound, since a change writes new pages before it frees the old ones.
 const MAP_SIZE: usize = (MAX_STORE_MIB as usize) << 21;
 
-/// The most concurrent reads.
 const MAX_READERS: u32 = 512;
 
 const OPENING: Opening = Opening { map_size: MAP_SIZE, max_readers: MAX_READERS, tables: 2, lazy: true };
@@ -30,12 +30,10 @@ const LAYOUT_KEY: &[u8] = b"layout";
 pub const LAYOUT: u32 = 1;
 const VERSION_KEY: &[u8] = b"version";
 
-/// Why a request to a store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreFileError {
     #[error(transparent)]
     File(#[from] StoreError),
-    /// The request is refused.
     #[error("{}", .0.detail)]
     Refused(#[from] ServiceError),
     /// The rows for a new store cannot be read.
@@ -65,9 +63,6 @@ pub struct StoreFile {
 
 impl StoreFile {
     /// Checks the store in a folder and opens it. Creates both if they do not exist.
-    ///
-    /// # Errors
-    /// The file is damaged, or cannot be opened.
     pub fn open(folder: &Path) -> Result<Self> {
         if folder.join(DATA_FILE).exists() {
             outrigger_disk::check(folder, LAYOUT_KEY, &LAYOUT.to_le_bytes())?;
@@ -88,9 +83,6 @@ impl StoreFile {
     }
 
     /// Creates a store, or replaces an existing one. `fill` passes each row to its argument. A failure leaves the existing store.
-    ///
-    /// # Errors
-    /// The file cannot be written, or `fill` fails.
     pub fn create(
         folder: &Path,
         version: u32,
@@ -226,14 +218,8 @@ pub fn check_file(file: &File, path: &Path) -> Result<StoreContents> {
 }
 
 /// Removes a store.
-///
-/// # Errors
-/// It cannot be removed.
 pub fn remove(folder: &Path) -> std::io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    unless_absent(fs::remove_dir_all(folder))
 }
 
 impl From<StoreFileError> for ServiceError {

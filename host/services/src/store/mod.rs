@@ -88,9 +88,6 @@ impl Stores {
     }
 
     /// Copies the store of a plugin to an empty file; `None` if it is not open.
-    ///
-    /// # Errors
-    /// The store is damaged, or the file cannot be written.
     pub fn copy_out(&self, plugin: &str, to: &mut File) -> Option<std::result::Result<StoreContents, StoreFileError>> {
         let store = self.open.lock().get(plugin).cloned()?;
         Some(store.file.copy_out(to))

@@ -26,9 +26,6 @@ pub struct Connection {
 
 impl Connection {
     /// Calls with the host's cookie in `folder`.
-    ///
-    /// # Errors
-    /// The cookie cannot be read.
     pub fn with_cookie(folder: &Path, url: &str, wallet: Option<&str>) -> Result<Self, CallError> {
         let file = folder.join(COOKIE_FILE);
         let cookie = std::fs::read_to_string(&file).map_err(|source| CallError::Cookie { path: file, source })?;
@@ -58,7 +55,6 @@ impl Connection {
         self
     }
 
-    /// The same connection for another wallet.
     pub fn of_wallet(&self, wallet: &str) -> Self {
         Self { uri: path(Some(wallet)), ..self.clone() }
     }

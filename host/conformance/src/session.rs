@@ -103,7 +103,6 @@ impl<'r> Session<'r> {
         })
     }
 
-    /// Starts an instance.
     pub fn try_bring_up(&self) -> Result<Harness<'_>, Finding> {
         let Job { options, withheld, .. } = &self.job;
         let options = self.manifest().options(options).map_err(|error| Finding::new(error.to_string()))?;

@@ -43,7 +43,6 @@ pub fn describe_file(file: &PluginFile) -> String {
     describe(&file.manifest, &file.header, place)
 }
 
-/// Describes a plugin that is built into the program.
 pub fn describe_linked(plugin: &LinkedPlugin) -> Result<String, FileError> {
     let place = vec!["form      built into the program, for use without a file".to_owned()];
     Ok(describe(&plugin.manifest()?, &plugin.header(), place))

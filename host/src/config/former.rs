@@ -33,9 +33,6 @@ pub(super) fn setting_at(text: &str, position: usize) -> Option<&'static str> {
 }
 
 /// Replaces each former setting in a configuration by a comment with the advice, and each grant of a former service by its successors.
-///
-/// # Errors
-/// The text has other errors.
 pub fn migrate(name: &str, text: &str) -> Result<String, ConfigError> {
     let mut migrated = text.to_owned();
     // `parse` tells the errors of a text that is not TOML.

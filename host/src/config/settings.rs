@@ -54,7 +54,6 @@ pub struct Config {
 }
 
 impl Config {
-    /// The limits of the embedded chain's mempool.
     pub fn mempool_limits(&self) -> MempoolLimits {
         let limits = MempoolLimits::of(&release::rules(self.release));
         MempoolLimits {

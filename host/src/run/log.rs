@@ -11,7 +11,6 @@ use crate::config::{ConfigError, LoadedConfig, LogFormat};
 /// Replaces the log's filter, and returns the former one.
 pub type SetLog = Box<dyn Fn(EnvFilter) -> Result<EnvFilter, Error> + Send + Sync>;
 
-/// The filter for the configured level.
 pub fn log_filter(loaded: &LoadedConfig) -> Result<EnvFilter, ConfigError> {
     let level = &loaded.config.log.level;
     // `EnvFilter` would read an unknown word as a target's name, and log everything of that target.

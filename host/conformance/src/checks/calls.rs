@@ -17,7 +17,6 @@ const UNKNOWN_METHOD: &str = "nosuchmethod";
 
 const THREADS: usize = 4;
 
-/// The number of calls that each thread makes.
 const CALLS_OF_THREAD: usize = 400;
 
 /// After one in this many of its calls, a thread cancels the next thread's current call.

@@ -51,9 +51,6 @@ impl Registry {
 
     /// Stops a running plugin: its methods are removed at once, its open calls continue to their end. Returns its
     /// instance.
-    ///
-    /// # Errors
-    /// There is no such plugin, or it does not run.
     pub fn stop_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
         let _changing = self.changing.lock();
         self.noted(Change::Stop, name, asked_by, || self.stop_named(name))

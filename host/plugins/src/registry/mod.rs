@@ -228,7 +228,6 @@ impl Registry {
         self.serving.load().wrappers.iter().any(Wrapper::observes)
     }
 
-    /// Reports an ended call of a method to its observers.
     pub fn tell_observers(&self, method: &str, event: &Event) {
         let serving = self.serving.load();
         for observer in serving.wrappers.iter().filter_map(|wrapper| wrapper.observer(method)) {

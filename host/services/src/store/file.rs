@@ -207,9 +207,6 @@ impl StoreFile {
 pub type StoreContents = BTreeMap<String, u64>;
 
 /// Checks each page and row of a store's file. Returns the number of rows of each table.
-///
-/// # Errors
-/// Damage, or another layout.
 pub fn check_file(file: &File, path: &Path) -> Result<StoreContents> {
     let bad = |fault| StoreError::BadFile { file: path.to_owned(), fault };
     let data = DataFile::of(file.try_clone()?).map_err(bad)?;
@@ -217,7 +214,6 @@ pub fn check_file(file: &File, path: &Path) -> Result<StoreContents> {
     Ok(data.rows().map_err(bad)?)
 }
 
-/// Removes a store.
 pub fn remove(folder: &Path) -> std::io::Result<()> {
     unless_absent(fs::remove_dir_all(folder))
 }

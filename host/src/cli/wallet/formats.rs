@@ -126,7 +126,6 @@ impl Head {
     }
 }
 
-/// Writes a wallet.
 pub fn write(head: &Head, content: &Content, out: &mut impl Write) -> io::Result<()> {
     let mut lines = 0;
     put(out, head, &mut lines)?;

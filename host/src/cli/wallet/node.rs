@@ -171,7 +171,6 @@ pub fn locked(side: &Side) -> Result<Vec<OutPoint>, MoveError> {
     Ok(locked)
 }
 
-/// All entries of a wallet's history.
 pub fn history(side: &Side) -> Result<Vec<Entry>, MoveError> {
     side.ask("listsinceblock", &json!(["", 1, true])).map(|History { transactions }| transactions)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bitcoin::Network;
 use outrigger_abi::ExportedService;
-use outrigger_isolate::{Bounds, Confinement, Executable, RunnerStatus};
+use outrigger_isolate::{Bounds, Executable, RunnerStatus};
 use outrigger_plugins::answer::DEFAULT_MAX_BYTES;
 use outrigger_plugins::calls::Calls;
 use outrigger_plugins::file::PluginFile;
@@ -102,7 +102,7 @@ impl Loaded {
             health: self.health.clone(),
             runners: self.runners.clone(),
             executable: self.executable.clone(),
-            confinement: Some(Confinement { policy: Policy::BestEffort, reach: self.reach.clone() }),
+            policy: Some(Policy::BestEffort),
             reach: self.reach.clone(),
             bounds: Bounds::NONE,
             max_store: u64::MAX,

@@ -10,7 +10,6 @@ use super::Check;
 use super::supervisor::Part;
 use outrigger_plugins::file::PluginFile;
 
-/// How many findings of a check are shown.
 const MAX_SHOWN: usize = 20;
 
 /// How many of the plugin's last output lines are shown.
@@ -98,7 +97,6 @@ impl Report {
         self.lines.push(line);
     }
 
-    /// Whether no check failed.
     pub fn passed(&self) -> bool {
         self.count(FAILED) == 0
     }

@@ -171,7 +171,6 @@ impl GrantError {
     }
 }
 
-/// Checks a plugin's needs against its grants.
 pub fn check(manifest: &Manifest, grants: &[Grant]) -> Result<(), GrantError> {
     let refused = |reason: String| Err(GrantError { plugin: manifest.id.clone(), reason });
     let is_known = |service: &str| OWN_SERVICES.into_iter().chain(SERVICES).any(|name| name == service);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use outrigger_base::paths::{NoHome, absolute_text};
-use outrigger_isolate::{Bounds, Confinement};
+use outrigger_isolate::Bounds;
 use outrigger_sandbox::{Policy, Reach};
 use outrigger_sdk::manifest::Manifest;
 use outrigger_service::policy::POLICY;
@@ -228,14 +228,13 @@ impl Isolation {
 }
 
 impl PluginConfig {
-    /// The sandbox of its process, if it is isolated.
-    pub fn confinement(&self) -> Option<Confinement> {
-        let policy = match self.sandbox {
-            Sandbox::Require => Policy::Require,
-            Sandbox::BestEffort => Policy::BestEffort,
-            Sandbox::None => return None,
-        };
-        Some(Confinement { policy, reach: self.reach.clone() })
+    /// The policy of its process's sandbox, if it is isolated; `None` without a sandbox.
+    pub fn policy(&self) -> Option<Policy> {
+        match self.sandbox {
+            Sandbox::Require => Some(Policy::Require),
+            Sandbox::BestEffort => Some(Policy::BestEffort),
+            Sandbox::None => None,
+        }
     }
 
     /// Whether it is a policy with a store. Two instances that judge at the same time would each allow up to the policy's limit.

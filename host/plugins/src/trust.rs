@@ -22,7 +22,6 @@ const STICKY: u32 = 0o1000;
 /// The mode of a private folder of the host.
 const OWN: u32 = 0o700;
 
-/// Why a file or a folder is not trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     #[error(

@@ -17,7 +17,6 @@ pub const COOKIE_USER: &str = "__cookie__";
 
 const PASSWORD_BYTES: usize = 32;
 
-/// The cookie file could not be written.
 #[derive(Debug, Error)]
 #[error("cannot write the RPC cookie file {path}: {source}")]
 pub struct CookieError {

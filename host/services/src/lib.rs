@@ -31,7 +31,7 @@ pub use policy::{Asked, JudgedAct, Providers, shortened};
 pub use rpc::{Onward, PluginCalls, RpcService};
 pub use store::{
     LAYOUT as STORE_LAYOUT, MAX_STORE_MIB, STORE_FOLDER, StoreContents, StoreFile, StoreFileError, StoreService,
-    Stores, check_file as check_store_file, remove as remove_store,
+    Stores, check_file as check_store_file,
 };
 pub use wallet::WalletService;
 

@@ -49,9 +49,6 @@ pub fn folder(loaded: &LoadedConfig, data: &Path) -> Result<Option<PathBuf>, Con
 }
 
 /// Checks that no other host makes backups in the folder.
-///
-/// # Errors
-/// The errors of [`folder`], or another host uses the folder.
 pub fn check_unused(loaded: &LoadedConfig, data: &Path) -> Result<(), ConfigError> {
     let Some(base) = folder(loaded, data)? else { return Ok(()) };
     let folder = base.join(loaded.folder_name());
@@ -66,9 +63,6 @@ fn refuse(loaded: &LoadedConfig, reason: &dyn Display) -> ConfigError {
 }
 
 /// Starts the thread that makes backups. Returns their figures and `backup.every`; `None` without backups.
-///
-/// # Errors
-/// The configuration is invalid, another host uses the folder, or the system refuses a thread.
 pub fn start(
     loaded: &LoadedConfig,
     data: &Path,

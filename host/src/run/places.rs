@@ -51,9 +51,6 @@ pub fn chain_error(error: EmbeddedError) -> RunError {
 }
 
 /// Checks that no file is in the place of the folders of the chain and the wallets.
-///
-/// # Errors
-/// One of these paths exists and is not a folder.
 pub fn check_folders(config: &Config, folder: &Path) -> Result<(), RunError> {
     for name in [chain_folder(config), "wallets"] {
         let path = folder.join(name);

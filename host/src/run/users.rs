@@ -126,9 +126,6 @@ struct OfPlugins {
 
 impl KnownMethods<'_> {
     /// Expands the sets in a user's list of methods and sets.
-    ///
-    /// # Errors
-    /// An entry is neither a known method nor a set.
     fn expand(&self, entries: &[String]) -> Result<BTreeSet<String>, String> {
         let mut expanded = BTreeSet::new();
         for entry in entries {

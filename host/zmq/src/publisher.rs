@@ -202,7 +202,7 @@ pub fn hear_all(bytes: &[u8]) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
         }
     });
     // All bytes are in memory, so no wake-up is needed.
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut context = Context::from_waker(std::task::Waker::noop());
     while work.as_mut().poll(&mut context).is_pending() {}
     drop(work);
     (topics.into_inner(), answers.into_inner())

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use bitcoin::Network;
 use outrigger_abi::{HostTable, PluginTable, RawCall, STATUS_OK, UsedPlugin};
-use outrigger_isolate::{Bounds, Confinement, Executable, RunnerCode, RunnerStatus, Runners};
+use outrigger_isolate::{Bounds, Executable, RunnerCode, RunnerStatus, Runners};
 use outrigger_memory::wipe_stack;
-use outrigger_sandbox::Reach;
+use outrigger_sandbox::{Policy, Reach};
 use outrigger_sdk::manifest::{Manifest, MethodSpec};
 use outrigger_service::events::Event;
 use outrigger_service::wire;
@@ -174,10 +174,10 @@ pub struct Launch<'a> {
     pub health: Arc<Health>,
     pub runners: Arc<RunnerStatus>,
     pub executable: Arc<Executable>,
-    pub confinement: Option<Confinement>,
-    /// The only connections that the host makes for it, whether or not it is isolated.
+    /// The policy of its process's sandbox; `None` without one.
+    pub policy: Option<Policy>,
+    /// What its process may reach, if it is in a sandbox. The host makes no other connections for it, whether or not it is isolated.
     pub reach: Vec<Reach>,
-    /// The limits of its process, if it is isolated.
     pub bounds: Bounds,
     /// The bound of its store, in bytes.
     pub max_store: u64,

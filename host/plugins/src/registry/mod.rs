@@ -367,7 +367,7 @@ impl Registry {
             health: plugin.health.clone(),
             runners: plugin.runners.clone(),
             executable: self.environment.executable.clone(),
-            confinement: plugin.config.confinement(),
+            policy: plugin.config.policy(),
             reach: plugin.config.reach.clone(),
             bounds: plugin.config.bounds(),
             max_store: plugin.config.max_store(),

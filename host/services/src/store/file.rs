@@ -1,11 +1,10 @@
 //! The file of a store.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
-use outrigger_base::replace::unless_absent;
 use outrigger_disk::pages::{DataFile, Fault};
 use outrigger_disk::{DATA_FILE, Environment, META, Opening, StorageError, StoreError, Table};
 use outrigger_service::store::{
@@ -212,10 +211,6 @@ pub fn check_file(file: &File, path: &Path) -> Result<StoreContents> {
     let data = DataFile::of(file.try_clone()?).map_err(bad)?;
     outrigger_disk::check_file(&data, path, LAYOUT_KEY, &LAYOUT.to_le_bytes())?;
     Ok(data.rows().map_err(bad)?)
-}
-
-pub fn remove(folder: &Path) -> std::io::Result<()> {
-    unless_absent(fs::remove_dir_all(folder))
 }
 
 impl From<StoreFileError> for ServiceError {

@@ -13,7 +13,7 @@ use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError, Store};
 use parking_lot::Mutex;
 
-pub use file::{LAYOUT, MAX_STORE_MIB, StoreContents, StoreFile, StoreFileError, check_file, remove};
+pub use file::{LAYOUT, MAX_STORE_MIB, StoreContents, StoreFile, StoreFileError, check_file};
 
 /// The share of its bound, in percent, from which a store counts as nearly full.
 const NEAR_PERCENT: u64 = 80;

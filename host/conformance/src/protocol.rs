@@ -122,15 +122,12 @@ fn shortened(arguments: &str) -> String {
 #[serde(rename_all = "lowercase")]
 pub enum Message {
     /// A thread enters the plugin's code.
-    Enter {
-        thread: String,
-        step: Step,
-    },
+    Enter { thread: String, step: Step },
     /// A thread has left the plugin's code.
-    Leave {
-        thread: String,
-    },
+    Leave { thread: String },
+    /// An instance has started.
     Started,
+    /// Something is wrong with the plugin.
     Found(Finding),
     /// The check has ended, with a summary.
     Done(String),

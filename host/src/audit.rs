@@ -12,6 +12,7 @@ use bitcoin::consensus::deserialize;
 use bitcoin::consensus::encode::deserialize_hex;
 use bitcoin::{Transaction, Txid};
 use jsonrpsee::types::Request;
+use outrigger_base::replace::unless_absent;
 use outrigger_rpc::{Answer, Failure, HOST_USER, Origin, ResultText, origin_of};
 use outrigger_service::policy::Act;
 use outrigger_services::JudgedAct;
@@ -67,9 +68,6 @@ impl AuditLog {
     }
 
     /// Opens the path again, since another program may have moved the file. The returned function switches to the new file.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
     pub fn reopened(&self) -> io::Result<impl FnOnce() + '_> {
         let fresh = Current::open(&self.path)?;
         Ok(|| *self.current.lock() = fresh)
@@ -119,10 +117,7 @@ impl AuditLog {
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(&next)?;
         let former = |number: u32| beside(&self.path, &number.to_string());
         for number in (1..self.keep).rev() {
-            match std::fs::rename(former(number), former(number + 1)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+            unless_absent(std::fs::rename(former(number), former(number + 1)))?;
         }
         std::fs::rename(&self.path, former(1))?;
         std::fs::rename(&next, &self.path)?;

@@ -17,7 +17,6 @@ pub static GROUPS: [LinkedPlugin; 8] = [
     LinkedPlugin::of::<outrigger_webhooks::WebhooksPlugin>("webhooks"),
 ];
 
-/// Each method with its group.
 static METHODS: LazyLock<Vec<(String, &str)>> = LazyLock::new(|| {
     let manifests = GROUPS.iter().filter_map(|group| Some((group.name, group.manifest().ok()?)));
     let of_group =
@@ -34,7 +33,6 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     GROUPS.iter().map(|group| group.name)
 }
 
-/// The group of a method.
 pub fn group_of(method: &str) -> Option<&'static str> {
     METHODS.iter().find(|(known, _)| known == method).map(|(_, group)| *group)
 }

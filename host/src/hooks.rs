@@ -16,7 +16,6 @@ use parking_lot::Mutex;
 
 use crate::config::NotifyConfig;
 
-/// The most programs that run at a time.
 const MAX_RUNNING: usize = 4;
 /// The most queued events; further ones are dropped and logged.
 const MAX_WAITING: usize = 10_000;
@@ -25,7 +24,6 @@ const MAX_WAITING: usize = 10_000;
 const NO_BLOCK: &str = "unconfirmed";
 const NO_HEIGHT: &str = "-1";
 
-/// An event that starts a program.
 enum HookEvent {
     Block(BlockHash),
     Transaction { wallet: String, txid: Txid },

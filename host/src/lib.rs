@@ -23,7 +23,6 @@ use std::process::ExitCode;
 
 use outrigger_isolate::inside;
 
-/// Runs the program. Returns its exit code.
 pub fn main() -> ExitCode {
     // This comes first: the process of an isolated plugin must still have only one thread here.
     if inside::is_asked_for() {

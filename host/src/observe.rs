@@ -89,12 +89,10 @@ impl<S> Observe<S> {
 }
 
 impl<S: RpcService> RpcService for Observe<S> {
-    fn takes_together(&self, method: &str) -> bool {
-        self.service.takes_together(method)
-    }
+    type Dispatch = S::Dispatch;
 
-    fn refuses_other_versions(&self) -> bool {
-        self.service.refuses_other_versions()
+    fn dispatcher(&self) -> &S::Dispatch {
+        self.service.dispatcher()
     }
 }
 

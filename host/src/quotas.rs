@@ -183,12 +183,10 @@ impl<S> Clone for Bounded<S> {
 }
 
 impl<S: RpcService> RpcService for Bounded<S> {
-    fn takes_together(&self, method: &str) -> bool {
-        self.service.takes_together(method)
-    }
+    type Dispatch = S::Dispatch;
 
-    fn refuses_other_versions(&self) -> bool {
-        self.service.refuses_other_versions()
+    fn dispatcher(&self) -> &S::Dispatch {
+        self.service.dispatcher()
     }
 }
 

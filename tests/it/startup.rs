@@ -54,14 +54,6 @@ fn rpc_listen_takes_several_addresses_and_call_finds_the_first() {
 }
 
 #[test]
-fn startup_refuses_verify_with_the_reason() {
-    let output = std::process::Command::new(&built().binary).args(["run", "--verify"]).output().unwrap();
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(error.starts_with("outrigger: --verify: this option was removed: every start checks"), "{error}");
-}
-
-#[test]
 fn signal_right_after_the_ready_line_ends_the_host_in_order() {
     for _ in 0..3 {
         let mut host = Host::start();

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-use crate::replace::replace_file;
+use crate::replace::{replace_file, unless_absent};
 
 /// The suffix of an unfinished file. The process id and the number before it distinguish concurrent files.
 pub const UNFINISHED: &str = ".unfinished";
@@ -86,9 +86,6 @@ struct Place {
 impl ClientFiles {
     /// Opens the record of unfinished files, and removes the files of a killed process. `notes` is the path of the record, in
     /// the data directory.
-    ///
-    /// # Errors
-    /// The data directory or the record cannot be read.
     pub fn open(data_directory: &Path, notes: PathBuf) -> io::Result<Self> {
         let data_directory = fs::canonicalize(data_directory)?;
         Ok(Self { data_directory, unfinished: Journal::open(notes)? })
@@ -275,10 +272,7 @@ impl Journal {
         // JSON cannot hold paths that are not UTF-8.
         let texts: Vec<&str> = noted.iter().filter_map(|path| path.to_str()).collect();
         if texts.is_empty() {
-            return match fs::remove_file(&self.file) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
-            };
+            return unless_absent(fs::remove_file(&self.file));
         }
         replace_file(&self.file, &serde_json::to_vec(&texts)?)
     }

@@ -17,9 +17,6 @@ pub fn absolute(path: &Path) -> Result<PathBuf, NoHome> {
 }
 
 /// [`absolute`] for a path in a text.
-///
-/// # Errors
-/// As [`absolute`].
 pub fn absolute_text(path: &str) -> Result<String, NoHome> {
     absolute(Path::new(path)).map(|path| path.display().to_string())
 }

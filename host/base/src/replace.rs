@@ -1,9 +1,9 @@
-//! Replaces files atomically.
+//! Replaces files atomically, and makes and removes files.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The suffix of a new file's name until the file is complete.
 pub const FRESH: &str = ".new";
@@ -13,7 +13,8 @@ pub const FRESH: &str = ".new";
 pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(FRESH);
-    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+    let fresh = PathBuf::from(fresh);
+    let mut file = create_private(&fresh)?;
     file.write_all(content)?;
     file.sync_all()?;
     fs::rename(&fresh, path)?;
@@ -21,6 +22,17 @@ pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
         Some(folder) => File::open(folder)?.sync_all(),
         None => Ok(()),
     }
+}
+
+/// Creates a file that only its owner may use (mode 0600). Removes an existing one first, so that nobody else can hold it open.
+pub fn create_private(path: &Path) -> io::Result<File> {
+    unless_absent(fs::remove_file(path))?;
+    File::options().read(true).write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// The result of a removal or a renaming, which succeeds if there was nothing to remove or rename.
+pub fn unless_absent(result: io::Result<()>) -> io::Result<()> {
+    result.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use parking_lot::{Mutex, MutexGuard};
 /// The number of shards. Consecutive tokens belong to different shards.
 const PARTS: usize = 32;
 
-/// A map keyed by token.
 pub type TokenMap<T> = HashMap<u64, T, RandomState>;
 
 pub struct ByToken<T> {

@@ -90,7 +90,6 @@ fn with(params: &[ParamSpec], index: usize, value: &str) -> String {
     array(&values)
 }
 
-/// A plausible value for a parameter.
 fn plausible(param: &ParamSpec) -> &'static str {
     match param.kind {
         ParamType::String => "\"x\"",

@@ -89,7 +89,6 @@ pub enum Check {
 }
 
 impl Check {
-    /// The name in reports.
     fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
@@ -102,9 +101,6 @@ impl Check {
 
 /// Checks a plugin and prints the summary or the JSON object by `show`. Fails if a check fails. `folder` is empty, and only this user can
 /// access it, since code is loaded from it.
-///
-/// # Errors
-/// A wrong argument.
 pub fn check(args: &CheckArgs, folder: &Path, show: impl FnOnce(&str) -> ExitCode) -> Result<ExitCode, String> {
     let report = run(args, folder)?;
     let printed = show(&if args.json { report.json() } else { report.summary() });

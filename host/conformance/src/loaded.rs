@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bitcoin::Network;
 use outrigger_abi::ExportedService;
-use outrigger_isolate::{Bounds, Confinement, Executable, RunnerStatus};
+use outrigger_isolate::{Bounds, Executable, RunnerStatus};
 use outrigger_plugins::answer::DEFAULT_MAX_BYTES;
 use outrigger_plugins::calls::Calls;
 use outrigger_plugins::file::PluginFile;
@@ -39,11 +39,9 @@ const NODE: &str = include_str!("node.json");
 /// The node's error for an unknown method. Its text differs from the error of a plugin without a handler for its method.
 pub const UNKNOWN: &str = "Method not found (by the node of plugin check)";
 
-/// An opened plugin.
 pub struct Loaded {
     pub code: Arc<LoadedLibrary>,
     pub calls: Arc<Calls>,
-    /// The fault counters of all instances.
     pub health: Arc<Health>,
     /// The plugin's own processes, if it is isolated.
     pub runners: Arc<RunnerStatus>,
@@ -56,9 +54,6 @@ pub struct Loaded {
 
 impl Loaded {
     /// Opens a plugin. With `isolated` the plugin runs in its own process, with this `reach`.
-    ///
-    /// # Errors
-    /// The loader's error.
     pub fn open(file: PluginFile, copies: &Path, isolated: Option<&[Reach]>) -> Result<Self, String> {
         let mut code = LoadedLibrary::of(Found::File(Box::new(file)), copies, isolated.is_some())
             .map_err(|error| error.to_string())?;
@@ -107,7 +102,7 @@ impl Loaded {
             health: self.health.clone(),
             runners: self.runners.clone(),
             executable: self.executable.clone(),
-            confinement: Some(Confinement { policy: Policy::BestEffort, reach: self.reach.clone() }),
+            policy: Some(Policy::BestEffort),
             reach: self.reach.clone(),
             bounds: Bounds::NONE,
             max_store: u64::MAX,

@@ -23,7 +23,6 @@ const PUBLIC_KEY: [u8; 33] = [
     0xfc, 0xdb, 0x2d, 0xce, 0x28, 0xd9, 0x59, 0xf2, 0x81, 0x5b, 0x16, 0xf8, 0x17, 0x98,
 ];
 
-/// The services that a plugin provides.
 fn provided(manifest: &Manifest) -> impl Iterator<Item = &'static ServiceShape> {
     PROVIDED.into_iter().filter(|service| manifest.provides.iter().any(|name| name == service.name))
 }

@@ -10,7 +10,6 @@ use super::Check;
 use super::supervisor::Part;
 use outrigger_plugins::file::PluginFile;
 
-/// How many findings of a check are shown.
 const MAX_SHOWN: usize = 20;
 
 /// How many of the plugin's last output lines are shown.
@@ -43,7 +42,6 @@ impl Report {
         Self { print, plugin: Value::Null, lines: Vec::new() }
     }
 
-    /// Reports that the host refuses the file.
     pub fn refused(&mut self, error: &str) {
         self.push("manifest".to_owned(), Line { verdict: FAILED, findings: vec![error.to_owned()], ..Line::default() });
     }
@@ -99,7 +97,6 @@ impl Report {
         self.lines.push(line);
     }
 
-    /// Whether no check failed.
     pub fn passed(&self) -> bool {
         self.count(FAILED) == 0
     }

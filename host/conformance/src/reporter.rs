@@ -18,8 +18,6 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// # Errors
-    /// Standard input cannot be taken over.
     pub fn new() -> std::io::Result<Self> {
         let socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
         Ok(Self { socket: Mutex::new(socket) })

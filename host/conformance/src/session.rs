@@ -62,7 +62,6 @@ pub struct Harness<'a> {
     made: AtomicUsize,
 }
 
-/// A call of an instance.
 #[derive(Clone, Copy)]
 pub struct Call<'c> {
     pub method: &'c MethodSpec,
@@ -77,8 +76,6 @@ impl Call<'_> {
 }
 
 impl<'r> Session<'r> {
-    /// # Errors
-    /// Why the plugin cannot be opened.
     pub fn open(job: Job, reporter: &'r Reporter) -> Result<Self, String> {
         let mut file = PluginFile::read(&job.file).map_err(|error| error.to_string())?;
         let provided = provided::methods(&file.manifest);
@@ -106,10 +103,6 @@ impl<'r> Session<'r> {
         })
     }
 
-    /// Starts an instance.
-    ///
-    /// # Errors
-    /// The reason why the instance does not start.
     pub fn try_bring_up(&self) -> Result<Harness<'_>, Finding> {
         let Job { options, withheld, .. } = &self.job;
         let options = self.manifest().options(options).map_err(|error| Finding::new(error.to_string()))?;
@@ -131,9 +124,6 @@ impl<'r> Session<'r> {
     }
 
     /// Starts an instance, and reports a finding if it does not start.
-    ///
-    /// # Errors
-    /// The instance does not start.
     pub fn bring_up(&self) -> Result<Harness<'_>, String> {
         self.try_bring_up().map_err(|refusal| {
             self.found(refusal);

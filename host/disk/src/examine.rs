@@ -41,9 +41,6 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 /// Reads the whole file: every page of every tree, and the checksum of each row. Returns whether it has the row `layout_key`.
-///
-/// # Errors
-/// The first damage.
 pub fn examine(file: &DataFile, layout_key: &[u8]) -> Result<bool, Fault> {
     let mut has_layout = false;
     let mut checksum: Option<(String, Checksum)> = None;

@@ -141,17 +141,14 @@ impl Table {
         rows.map(|rows| Rows { rows, table: *self }).map_err(|error| self.table_error(error))
     }
 
-    /// All rows, in key order.
     pub fn iter<'t>(&self, txn: &'t Reading<'_>) -> Result<Rows<heed::RoIter<'t, Bytes, Bytes>>> {
         self.verifying(self.rows.iter(txn))
     }
 
-    /// All rows, in reverse key order.
     pub fn rev_iter<'t>(&self, txn: &'t Reading<'_>) -> Result<Rows<heed::RoRevIter<'t, Bytes, Bytes>>> {
         self.verifying(self.rows.rev_iter(txn))
     }
 
-    /// The rows whose keys start with `prefix`.
     pub fn prefix_iter<'t>(
         &self,
         txn: &'t Reading<'_>,
@@ -169,7 +166,6 @@ impl Table {
         self.verifying(self.rows.range(txn, &range))
     }
 
-    /// In reverse key order.
     pub fn rev_range<'t, 'k>(
         &self,
         txn: &'t Reading<'_>,

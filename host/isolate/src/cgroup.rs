@@ -175,7 +175,6 @@ fn own_group(text: &str) -> Option<PathBuf> {
     (!path.split('/').any(|part| part == "..")).then(|| path.into())
 }
 
-/// Whether a folder is a cgroup mount.
 #[cfg(target_os = "linux")]
 fn is_cgroup_mount(mount: &Path) -> bool {
     rustix::fs::statfs(mount).is_ok_and(|system| u64::try_from(system.f_type) == Ok(KIND))
@@ -223,7 +222,6 @@ fn read(folder: &Path, file: &str) -> Result<String, GroupError> {
     fs::read_to_string(&path).map_err(|error| GroupError { path, error })
 }
 
-/// Writes to one of the group's files.
 fn write(folder: &Path, file: &str, value: &str) -> Result<(), GroupError> {
     let path = folder.join(file);
     let opened = fs::OpenOptions::new().write(true).open(&path);

@@ -120,9 +120,6 @@ impl Channel {
     }
 
     /// If the message has a deadline, sets the socket's timeout for the next read. Returns whether it set one.
-    ///
-    /// # Errors
-    /// The deadline has passed.
     fn bound_next_read(&self, until: Option<Instant>, has_begun: bool) -> Result<bool, FrameError> {
         let Some(until) = until else { return Ok(false) };
         let left = until.saturating_duration_since(Instant::now());

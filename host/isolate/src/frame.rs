@@ -124,7 +124,6 @@ impl Head {
         bytes
     }
 
-    /// Parses a head. An unknown kind is an error.
     pub fn parse(bytes: &[u8; HEAD_LEN]) -> Result<Self, FrameError> {
         let word = |at: usize| {
             let mut word = [0; 8];

@@ -10,15 +10,6 @@ use crate::executable::Executable;
 use crate::status::{Crash, RunnerStatus, Runners};
 use crate::usage::Bounds;
 
-/// The sandbox of a plugin's process.
-#[derive(Clone, Debug)]
-pub struct Confinement {
-    /// Whether the plugin fails or runs with less protection if the system does not support every layer.
-    pub policy: Policy,
-    /// The files and addresses that the process may reach besides its services.
-    pub reach: Vec<Reach>,
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum RunnerCode {
     /// The path of the host's copy of the plugin's library.
@@ -41,9 +32,12 @@ pub struct Launch {
     /// The maximum length of an answer, in bytes.
     pub max_answer: usize,
     pub executable: Arc<Executable>,
-    pub confinement: Option<Confinement>,
+    /// Whether the plugin fails or runs with less protection if the system does not support every layer of the sandbox; `None` without a
+    /// sandbox.
+    pub policy: Option<Policy>,
+    /// The files and addresses that a process in a sandbox may reach besides its services.
+    pub reach: Vec<Reach>,
     pub bounds: Bounds,
-    /// The statistics of all of the plugin's instances.
     pub status: Arc<RunnerStatus>,
     pub runners: Arc<Runners>,
     /// Called after each crash, before the next process starts. Not if `is_checked`, which reports crashes in another way.

@@ -38,7 +38,7 @@ mod watch;
 
 pub use channels::max_long_calls;
 pub use executable::Executable;
-pub use launch::{Confinement, Launch, RunnerCode};
+pub use launch::{Launch, RunnerCode};
 pub use proxy::{Proxy, STOP_PATIENCE};
 pub use runner::asker_is_gone;
 pub use status::{Crash, RunnerStatistics, RunnerStatus, Runners};

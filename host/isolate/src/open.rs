@@ -25,7 +25,6 @@ struct OpenState {
     last_method: Option<String>,
 }
 
-/// The open calls of a runner, by token.
 #[derive(Default)]
 pub struct OpenCalls {
     state: Mutex<OpenState>,

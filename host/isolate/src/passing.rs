@@ -44,12 +44,7 @@ pub fn receive(socket: &UnixStream) -> std::io::Result<Option<(Purpose, OwnedFd)
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut purpose = [0];
     let mut parts = [IoSliceMut::new(&mut purpose)];
-    let received = loop {
-        match rustix::net::recvmsg(socket, &mut parts, &mut ancillary, FLAGS.1) {
-            Err(rustix::io::Errno::INTR) => {}
-            received => break received?,
-        }
-    };
+    let received = rustix::io::retry_on_intr(|| rustix::net::recvmsg(socket, &mut parts, &mut ancillary, FLAGS.1))?;
     if received.bytes == 0 {
         return Ok(None);
     }

@@ -10,7 +10,7 @@ use outrigger_sandbox::{
 };
 
 use crate::channels::MAX_CHANNELS;
-use crate::launch::{Confinement, Launch, RunnerCode};
+use crate::launch::{Launch, RunnerCode};
 
 /// The largest file that a runner may write, in bytes.
 const FILE_SIZE: u64 = 4 << 30;
@@ -33,9 +33,9 @@ pub fn support() -> &'static SandboxLayers {
 
 /// The sandbox of a plugin's runner; `None` if it is not confined.
 pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
-    let Some(Confinement { policy, reach }) = &launch.confinement else { return Ok(None) };
+    let Some(policy) = launch.policy else { return Ok(None) };
     let support = support();
-    if *policy == Policy::Require && !support.suffices() {
+    if policy == Policy::Require && !support.suffices() {
         return Err(SandboxError::Missing { missing: support.missing.clone() }.to_string());
     }
     let library = match &launch.code {
@@ -47,17 +47,14 @@ pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
     Ok(Some(Plan {
         library,
         closure: closure.unwrap_or_default(),
-        reach: reach.clone(),
+        reach: launch.reach.clone(),
         file_size: FILE_SIZE,
         open_files: OPEN_FILES + (MAX_CHANNELS + MAX_CONNECTIONS) as u64,
-        policy: *policy,
+        policy,
     }))
 }
 
 /// Starts answering a process's forwarded system calls; `None` if the system does not forward any.
-///
-/// # Errors
-/// The process has ended.
 pub fn begin(control: &UnixStream, plan: &Plan, launch: &Launch) -> std::io::Result<Option<Notifier>> {
     let Some(listener) = Listener::receive(control.as_fd())? else { return Ok(None) };
     let (plugin, status, runners) = (launch.plugin.clone(), launch.status.clone(), launch.runners.clone());

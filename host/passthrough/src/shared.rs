@@ -7,7 +7,6 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, WeakShared};
 use parking_lot::Mutex;
 
-/// The requests in flight, by key.
 pub(crate) struct SingleFlight<K, T: Clone> {
     flights: Mutex<HashMap<K, WeakShared<BoxFuture<'static, T>>>>,
 }

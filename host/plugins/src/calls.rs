@@ -156,27 +156,21 @@ impl Calls {
         (token, receiver)
     }
 
-    /// Sets the name of an open call's method that the manifest does not list, for the log.
-    pub fn set_name(&self, token: u64, name: Arc<str>) {
+    /// Sets the name of an open call's method that the manifest does not list, for the log, and where [`Calls::progressed`] records the
+    /// call's progress.
+    pub fn describe(&self, token: u64, name: Option<Arc<str>>, progress: Option<Arc<Progress>>) {
         if let Some(pending) = self.state.of(token).pending.get_mut(&token) {
-            pending.name = Some(name);
+            (pending.name, pending.progress) = (name, progress);
         }
     }
 
-    /// The name of [`Self::set_name`]; `None` if the call was answered and its code has returned.
+    /// The name of [`Self::describe`]; `None` if the call was answered and its code has returned.
     pub fn name_of(&self, token: u64) -> Option<Arc<str>> {
         let state = self.state.of(token);
         let open = state.pending.get(&token).map(|call| &call.name);
         let running = || state.running.get(&token).map(|call| &call.name);
         let known = || state.given_up.iter().rev().find(|(known, ..)| *known == token).map(|(.., name)| name);
         open.or_else(running).or_else(known).cloned().flatten()
-    }
-
-    /// Sets where [`Calls::progressed`] records the progress of a call.
-    pub fn show_progress(&self, token: u64, progress: Arc<Progress>) {
-        if let Some(pending) = self.state.of(token).pending.get_mut(&token) {
-            pending.progress = Some(progress);
-        }
     }
 
     /// Records the progress that an instance reports for its call.
@@ -241,7 +235,6 @@ impl Calls {
         }
     }
 
-    /// Ends a running call.
     pub fn end(&self, token: u64) {
         if let Some(running) = self.state.of(token).running.remove(&token) {
             self.count_end(running);
@@ -254,7 +247,6 @@ impl Calls {
         }
     }
 
-    /// Marks and counts a call as overdue, once.
     fn mark_overdue(&self, running: &mut Running) {
         if !std::mem::replace(&mut running.overdue, true) {
             self.overdue.fetch_add(1, Ordering::Relaxed);

@@ -153,7 +153,6 @@ fn next(timer: &TimerSpec) -> u64 {
     now() + timer.next(now()).as_secs()
 }
 
-/// `events/1` of one instance.
 impl Events for EventQueue {
     fn dropped(&self, _: Scope) -> Result<u64> {
         Ok(self.dropped_count())

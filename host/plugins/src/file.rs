@@ -21,7 +21,6 @@ use super::trust::{self, TrustError};
 /// The largest file that is read as a plugin, in bytes.
 const MAX_FILE_BYTES: u64 = 512 << 20;
 
-/// The largest manifest, in bytes.
 const MAX_MANIFEST_BYTES: usize = 1 << 20;
 
 const MANIFEST_SYMBOL: &str = "outrigger_manifest";

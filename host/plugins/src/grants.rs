@@ -130,7 +130,6 @@ impl fmt::Display for Grant {
 }
 
 pub struct Holder<'a> {
-    /// The plugin's id.
     pub plugin: &'a str,
     pub instance: u64,
     pub grants: &'a [Grant],
@@ -172,10 +171,6 @@ impl GrantError {
     }
 }
 
-/// Checks a plugin's needs against its grants.
-///
-/// # Errors
-/// The first mismatch.
 pub fn check(manifest: &Manifest, grants: &[Grant]) -> Result<(), GrantError> {
     let refused = |reason: String| Err(GrantError { plugin: manifest.id.clone(), reason });
     let is_known = |service: &str| OWN_SERVICES.into_iter().chain(SERVICES).any(|name| name == service);

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// The time limit of an inline call.
 pub const INLINE_LIMIT: Duration = Duration::from_millis(5);
 
 /// How many calls of a slow method run on the pool before it is tried inline again.
@@ -29,7 +28,6 @@ impl Latency {
         self.pooled.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
     }
 
-    /// Adds the time of an inline call.
     pub fn add(&self, took: Duration) {
         if took <= INLINE_LIMIT {
             let less = |weight: u32| weight.checked_sub(1);

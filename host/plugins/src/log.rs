@@ -32,18 +32,14 @@ impl LogService {
         Self { plugin: plugin.to_owned(), rate, tells_panics, least }
     }
 
-    /// Whether lines of a level are written.
     fn is_written(&self, level: Level) -> bool {
-        match (self.least, level) {
-            (Some(least), Level::Error) => least >= LogLevel::Error,
-            (Some(least), Level::Warn) => least >= LogLevel::Warn,
-            (Some(least), Level::Info) => least >= LogLevel::Info,
-            (Some(least), Level::Debug) => least >= LogLevel::Debug,
-            (None, Level::Error) => tracing::enabled!(tracing::Level::ERROR),
-            (None, Level::Warn) => tracing::enabled!(tracing::Level::WARN),
-            (None, Level::Info) => tracing::enabled!(tracing::Level::INFO),
-            (None, Level::Debug) => tracing::enabled!(tracing::Level::DEBUG),
-        }
+        let (own, of_host) = match level {
+            Level::Error => (LogLevel::Error, tracing::enabled!(tracing::Level::ERROR)),
+            Level::Warn => (LogLevel::Warn, tracing::enabled!(tracing::Level::WARN)),
+            Level::Info => (LogLevel::Info, tracing::enabled!(tracing::Level::INFO)),
+            Level::Debug => (LogLevel::Debug, tracing::enabled!(tracing::Level::DEBUG)),
+        };
+        self.least.map_or(of_host, |least| least >= own)
     }
 
     fn may_write(&self) -> bool {

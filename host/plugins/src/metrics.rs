@@ -49,7 +49,6 @@ impl Series {
     }
 }
 
-/// A metric with its series.
 #[derive(Clone, Debug)]
 pub struct Metric {
     pub help: String,
@@ -59,7 +58,6 @@ pub struct Metric {
 /// The suffixes that Prometheus appends to names.
 const ENDINGS: [&str; 6] = ["_total", "_sum", "_count", "_bucket", "_created", "_info"];
 
-/// The metrics of a plugin.
 #[derive(Default)]
 pub struct PluginMetrics {
     metrics: Mutex<BTreeMap<String, Metric>>,

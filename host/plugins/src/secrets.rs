@@ -8,7 +8,6 @@ use std::path::Path;
 use outrigger_sdk::manifest::{Manifest, OptionType};
 use serde_json::{Map, Value};
 
-/// The largest secret, in bytes.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;
 
 /// The permissions to read and to write of users who are neither the owner nor in the group.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use outrigger_base::paths::{NoHome, absolute_text};
-use outrigger_isolate::{Bounds, Confinement};
+use outrigger_isolate::Bounds;
 use outrigger_sandbox::{Policy, Reach};
 use outrigger_sdk::manifest::Manifest;
 use outrigger_service::policy::POLICY;
@@ -91,7 +91,6 @@ pub struct Routes {
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wrap {
-    /// Its id.
     pub plugin: String,
     /// The methods; a `*` at the end matches any rest. All methods if left out.
     #[serde(default)]
@@ -104,7 +103,6 @@ pub struct Wrap {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFailure {
-    /// The call is refused.
     #[default]
     Refuse,
     /// The next plugin, the host or the node gets the call.
@@ -186,18 +184,6 @@ pub enum LogLevel {
     Debug,
 }
 
-impl LogLevel {
-    /// The name in log filters.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-        }
-    }
-}
-
 /// When the new instance of a reloaded plugin starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -242,14 +228,13 @@ impl Isolation {
 }
 
 impl PluginConfig {
-    /// The sandbox of its process, if it is isolated.
-    pub fn confinement(&self) -> Option<Confinement> {
-        let policy = match self.sandbox {
-            Sandbox::Require => Policy::Require,
-            Sandbox::BestEffort => Policy::BestEffort,
-            Sandbox::None => return None,
-        };
-        Some(Confinement { policy, reach: self.reach.clone() })
+    /// The policy of its process's sandbox, if it is isolated; `None` without a sandbox.
+    pub fn policy(&self) -> Option<Policy> {
+        match self.sandbox {
+            Sandbox::Require => Some(Policy::Require),
+            Sandbox::BestEffort => Some(Policy::BestEffort),
+            Sandbox::None => None,
+        }
     }
 
     /// Whether it is a policy with a store. Two instances that judge at the same time would each allow up to the policy's limit.
@@ -283,7 +268,6 @@ impl PluginConfig {
         self.max_answer_bytes.unwrap_or(DEFAULT_MAX_BYTES)
     }
 
-    /// The deadline of its calls; `None` for none.
     pub fn deadline(&self, default: Option<Duration>) -> Option<Duration> {
         self.deadline_seconds.map_or(default, seconds)
     }

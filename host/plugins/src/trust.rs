@@ -22,7 +22,6 @@ const STICKY: u32 = 0o1000;
 /// The mode of a private folder of the host.
 const OWN: u32 = 0o700;
 
-/// Why a file or a folder is not trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     #[error(
@@ -68,9 +67,6 @@ pub fn own_folder(folder: &Path) -> Result<(), TrustError> {
 }
 
 /// Whether [`own_folder`] would succeed, and files could be made in the folder. Nothing is changed.
-///
-/// # Errors
-/// The errors of [`own_folder`].
 pub fn check_own_folder(folder: &Path) -> Result<(), TrustError> {
     let missing = || at(folder)(io::ErrorKind::NotFound.into());
     let found = folder.ancestors().find(|found| found.exists()).ok_or_else(missing)?;

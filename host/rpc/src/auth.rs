@@ -30,7 +30,6 @@ pub struct Caller {
     login: Login,
 }
 
-/// How the caller logged in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Login {
     /// Nothing yet, or the cookie.
@@ -64,7 +63,6 @@ impl Caller {
     }
 }
 
-/// Why a configured user is refused.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum RpcUserError {
     #[error("the rpcauth entry of user {name:?} does not read NAME:SALT$HMAC")]
@@ -98,9 +96,6 @@ impl RpcUser {
     }
 
     /// A user with a clear password (`rpcuser`, `rpcpassword`). The password is salted and hashed at once.
-    ///
-    /// # Errors
-    /// [`RpcUserError::Name`].
     pub fn with_password(name: &str, password: &str) -> Result<Self, RpcUserError> {
         let mut salt = [0_u8; SALT_BYTES];
         OsRng.fill_bytes(&mut salt);
@@ -120,9 +115,6 @@ impl RpcUser {
     }
 
     /// A user without restrictions. Without a secret, its uid or certificate identifies it.
-    ///
-    /// # Errors
-    /// [`RpcUserError::Name`].
     pub fn new(name: &str, secret: Option<(String, [u8; 32])>) -> Result<Self, RpcUserError> {
         if name.is_empty() || name == COOKIE_USER || name.contains(':') {
             return Err(RpcUserError::Name { name: name.to_owned() });
@@ -137,7 +129,6 @@ impl RpcUser {
         self
     }
 
-    /// The user with this login.
     fn by(&self, login: Login) -> Caller {
         Caller { login, origin: self.origin.clone() }
     }
@@ -218,7 +209,6 @@ impl Authenticator {
         }
     }
 
-    /// The authenticated user of `header`.
     pub(super) fn check(&self, header: &HeaderValue) -> Result<Caller, AuthenticationFailure> {
         let credentials = basic_credentials(header.as_bytes()).ok_or(AuthenticationFailure)?;
         let colon = credentials.iter().position(|byte| *byte == b':').ok_or(AuthenticationFailure)?;

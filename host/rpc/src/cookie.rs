@@ -3,13 +3,13 @@
 //! Its one line is `__cookie__:PASSWORD` without a line end, as in bitcoind. The file is renamed into place complete and
 //! with mode 0600, and is removed at an orderly stop.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
 
 use bitcoin::hex::DisplayHex;
 use bitcoin::secp256k1::rand::{RngCore, rngs::OsRng};
+use outrigger_base::replace::replace_file;
 use thiserror::Error;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -17,7 +17,6 @@ pub const COOKIE_USER: &str = "__cookie__";
 
 const PASSWORD_BYTES: usize = 32;
 
-/// The cookie file could not be written.
 #[derive(Debug, Error)]
 #[error("cannot write the RPC cookie file {path}: {source}")]
 pub struct CookieError {
@@ -39,13 +38,7 @@ impl CookieFile {
         let hex = Zeroizing::new(password.to_lower_hex_string());
         password.zeroize();
         let credentials = Zeroizing::new(format!("{COOKIE_USER}:{}", hex.as_str()));
-
-        let mut fresh = path.clone().into_os_string();
-        fresh.push(".tmp");
-        let fresh = PathBuf::from(fresh);
-        write_private(&fresh, credentials.as_bytes())
-            .and_then(|()| fs::rename(&fresh, &path))
-            .map_err(|source| CookieError { path: path.clone(), source })?;
+        replace_file(&path, credentials.as_bytes()).map_err(|source| CookieError { path: path.clone(), source })?;
         Ok(Self { path, credentials })
     }
 
@@ -68,16 +61,6 @@ impl Drop for CookieFile {
     }
 }
 
-/// Writes `content` to a new file with mode 0600. A file at `path` from an interrupted start is removed first, so that
-/// nobody else can hold it open.
-fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(content)
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::MetadataExt;
@@ -89,7 +72,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("dir");
         let path = dir.path().join(".cookie");
         fs::write(&path, "stale").expect("stale file");
-        fs::write(dir.path().join(".cookie.tmp"), "stale").expect("stale file");
+        fs::write(dir.path().join(".cookie.new"), "stale").expect("stale file");
 
         let cookie = CookieFile::create(path.clone()).expect("cookie");
         let text = fs::read_to_string(&path).expect("read");

@@ -210,7 +210,7 @@ pub trait Dispatch: Send + Sync + 'static {
         false
     }
 
-    /// Whether requests of a JSON-RPC version other than 1.0 and 2.0 are refused.
+    /// Whether requests of a JSON-RPC version other than 1.0 and 2.0 are refused. Otherwise they are read as 1.0.
     fn refuses_other_versions(&self) -> bool {
         false
     }

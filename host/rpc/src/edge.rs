@@ -44,7 +44,6 @@ use super::websocket;
 /// The longest path, in bytes: bitcoind's limit for a head (`MAX_HEADERS_SIZE`).
 const MAX_PATH_BYTES: usize = 8192;
 
-/// The optional parts of a server.
 #[derive(Default)]
 pub struct ServerOptions {
     pub access: Access,

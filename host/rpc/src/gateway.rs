@@ -24,17 +24,16 @@ pub(super) const UNKNOWN_METHOD: &str =
     "The host does not know this method of the node: it takes a user with unknown_methods = \"allow\", or the cookie";
 
 /// A service for the envelope: a [`Gateway`], bare or under jsonrpsee layers. A batch holds adjacent calls whose
-/// methods it [takes together](Self::takes_together) and returns an answer for each.
+/// methods are [taken together](Dispatch::takes_together) and returns an answer for each.
 ///
 /// Do not use jsonrpsee's `rpc_logger` layer: it traces parameters, which carry keys.
 pub trait RpcService:
     RpcServiceT<MethodResponse = Answer, NotificationResponse = Answer, BatchResponse = Vec<Answer>> + Send + Sync + 'static
 {
-    /// Whether adjacent calls of this method in a batch are executed together.
-    fn takes_together(&self, method: &str) -> bool;
+    type Dispatch: Dispatch;
 
-    /// Whether requests of a JSON-RPC version other than 1.0 and 2.0 are refused. Otherwise they are read as 1.0.
-    fn refuses_other_versions(&self) -> bool;
+    /// Where the calls end, below all layers.
+    fn dispatcher(&self) -> &Self::Dispatch;
 }
 
 /// The envelope's context of a request, kept in jsonrpsee's extensions.
@@ -55,7 +54,6 @@ impl RequestContext {
         Self { origin, body, in_batch: false, through: Vec::new(), nested: false }
     }
 
-    /// The context of an element of a batch.
     pub(super) fn of_batch(&self) -> Self {
         Self { in_batch: true, ..self.clone() }
     }
@@ -118,12 +116,10 @@ pub fn request_of(call: Call) -> Request<'static> {
 }
 
 impl<D: Dispatch> RpcService for Gateway<D> {
-    fn takes_together(&self, method: &str) -> bool {
-        self.dispatcher.takes_together(method)
-    }
+    type Dispatch = D;
 
-    fn refuses_other_versions(&self) -> bool {
-        self.dispatcher.refuses_other_versions()
+    fn dispatcher(&self) -> &D {
+        &self.dispatcher
     }
 }
 

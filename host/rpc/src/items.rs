@@ -22,7 +22,6 @@ pub fn items(text: &str, most: usize) -> serde_json::Result<Items<'_>> {
     Ok(items)
 }
 
-/// The visitor, with the number of items to keep.
 struct Keep(usize);
 
 impl<'de> Visitor<'de> for Keep {

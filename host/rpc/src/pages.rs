@@ -8,7 +8,6 @@ use http::{HeaderName, HeaderValue, Method, StatusCode};
 
 use super::envelope::reply::{self, Reply};
 
-/// A page, or a part of one.
 #[derive(Debug)]
 pub struct Page {
     pub path: &'static str,

@@ -5,7 +5,6 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// The address of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Peer {
     /// Never an IPv4-mapped IPv6 address.

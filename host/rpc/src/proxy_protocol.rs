@@ -26,9 +26,6 @@ const TCP6: u8 = 0x21;
 const UNIX_STREAM: u8 = 0x31;
 
 /// Reads the header and nothing after it. `None`: the connection is the proxy's own, or has no IP address.
-///
-/// # Errors
-/// No valid header in time.
 pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<IpAddr>> {
     timeout(HEADER_TIMEOUT, async {
         let mut head = [0; 16];

@@ -29,9 +29,6 @@ impl ResultText {
     }
 
     /// The whole text; `None` if it is longer than `most` bytes, without reading any of it.
-    ///
-    /// # Errors
-    /// The stream's error.
     pub async fn whole(self, most: usize) -> io::Result<Option<Bytes>> {
         if self.len() > most as u64 {
             return Ok(None);

@@ -25,9 +25,7 @@ use super::limits::Limits;
 
 pub const SUBSCRIBE: &str = "subscribe_events";
 pub const UNSUBSCRIBE: &str = "unsubscribe_events";
-/// The method of the notifications.
 const NOTIFICATION: &str = "events";
-/// The most subscriptions of a connection.
 pub(super) const MAX_SUBSCRIPTIONS: u32 = 16;
 /// The timeout of the first `waitevents`, in milliseconds: it returns at once.
 const AT_ONCE: u32 = 1;

@@ -34,7 +34,6 @@ impl GrantedAccess {
     }
 }
 
-/// The folders within both grants.
 pub fn within_both(user: &Folders, plugin: &Folders) -> Folders {
     let (Some(user), Some(plugin)) = (user, plugin) else { return user.clone().or_else(|| plugin.clone()) };
     let real = |folders: &Arc<[PathBuf]>| -> Vec<PathBuf> {

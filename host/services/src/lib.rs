@@ -31,7 +31,7 @@ pub use policy::{Asked, JudgedAct, Providers, shortened};
 pub use rpc::{Onward, PluginCalls, RpcService};
 pub use store::{
     LAYOUT as STORE_LAYOUT, MAX_STORE_MIB, STORE_FOLDER, StoreContents, StoreFile, StoreFileError, StoreService,
-    Stores, check_file as check_store_file, remove as remove_store,
+    Stores, check_file as check_store_file,
 };
 pub use wallet::WalletService;
 
@@ -41,7 +41,6 @@ use outrigger_base::tokens::{ByToken, TokenMap};
 use outrigger_node::{Node, Snapshot};
 use outrigger_wallet_engine::{Turn, WalletManager, WalletView};
 
-/// The state of a running call.
 #[derive(Default)]
 struct CallScope {
     /// The instance that runs the call. No other instance may use its scope.
@@ -71,7 +70,6 @@ pub struct Caller {
     pub onward: Option<Arc<dyn Onward>>,
     /// The ids of the plugins whose nested calls led to this one, the outermost first.
     pub makers: Vec<Arc<str>>,
-    /// The user's name.
     pub user: Option<Arc<str>>,
     pub method: Option<Arc<str>>,
     /// Whether the host asks a policy for a verdict. The policy may then only read wallets, the chain and the mempool.

@@ -24,7 +24,6 @@ pub trait Onward: Send + Sync {
     fn call(&self, scope: Scope, method: String, params: Blob) -> Result<RpcReply>;
 }
 
-/// Calls methods as a plugin.
 pub trait PluginCalls: Send + Sync {
     /// Calls a granted method. Gives up once nobody waits for the call of `scope`. `onward` is that call, and `wallet` the wallet that
     /// it names.
@@ -40,7 +39,6 @@ pub trait PluginCalls: Send + Sync {
 
 pub struct RpcService {
     pub calls: Arc<dyn PluginCalls>,
-    /// The granted methods.
     pub methods: Vec<String>,
     pub scopes: OwnScopes,
 }

@@ -2,15 +2,16 @@
 //!
 //! A file with this form of name is complete and checked: the host writes it under a temporary name, and renames it at the end.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bitcoin::hashes::{Hash as _, sha256};
 use outrigger_base::client_files::UNFINISHED;
+use outrigger_base::replace::create_private;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -65,9 +66,6 @@ pub fn wallet_of(path: &Path) -> Option<String> {
 }
 
 /// The backups in a folder, the oldest first. Empty if the folder does not exist.
-///
-/// # Errors
-/// The folder cannot be read.
 pub fn kept(folder: &Path) -> io::Result<Vec<Kept>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -117,9 +115,6 @@ pub fn make(base: &Path, folder: &Path) -> io::Result<()> {
 }
 
 /// Removes the unfinished files that a killed host left in a folder.
-///
-/// # Errors
-/// A file cannot be removed.
 pub fn remove_unfinished(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -138,17 +133,9 @@ pub struct Unfinished {
 
 impl Unfinished {
     /// Creates a file that only the owner may use (mode 0600). Replaces an unfinished file of the same name.
-    ///
-    /// # Errors
-    /// The file cannot be created.
     pub fn create(folder: &Path, name: &str) -> io::Result<Self> {
         let path = folder.join(format!("{name}{UNFINISHED}"));
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-        Ok(Self { file, path })
+        Ok(Self { file: create_private(&path)?, path })
     }
 
     pub fn path(&self) -> &Path {
@@ -156,9 +143,6 @@ impl Unfinished {
     }
 
     /// Opens the file again by its path, for reading.
-    ///
-    /// # Errors
-    /// The file cannot be opened.
     pub fn reopen(&self) -> io::Result<File> {
         File::open(&self.path)
     }
@@ -190,9 +174,6 @@ impl Drop for Unfinished {
 }
 
 /// Removes all backups of a folder but the newest `keep`. The newest one always stays.
-///
-/// # Errors
-/// A file cannot be removed.
 pub fn prune(folder: &Path, keep: usize) -> io::Result<()> {
     let kept = kept(folder)?;
     let surplus = kept.len().saturating_sub(keep.max(1));

@@ -110,9 +110,6 @@ pub struct Backups {
 
 impl Backups {
     /// Starts the thread, which ends when the host stops.
-    ///
-    /// # Errors
-    /// Another host makes its backups there, or the thread cannot be started.
     pub fn start(self) -> Result<(), BackupError> {
         let (lock, unloaded) = (self.lock()?, Arc::<Unloaded>::default());
         let (copies, data) = (unloaded.clone(), self.data.clone());

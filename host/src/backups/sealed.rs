@@ -12,9 +12,6 @@ use bitcoin::hashes::{Hash as _, HashEngine as _, sha256};
 const MAGIC: &[u8] = b"age-encryption.org/";
 
 /// Encrypts a whole file to `to`. Returns the hash of the written bytes.
-///
-/// # Errors
-/// A file cannot be read or written.
 pub fn seal(mut plain: &File, recipient: &Recipient, to: impl Write) -> io::Result<sha256::Hash> {
     plain.rewind()?;
     let encryptor = Encryptor::with_recipients(std::iter::once(recipient as _)).map_err(io::Error::other)?;
@@ -26,9 +23,6 @@ pub fn seal(mut plain: &File, recipient: &Recipient, to: impl Write) -> io::Resu
 }
 
 /// The SHA-256 of a file, from its current position.
-///
-/// # Errors
-/// It cannot be read.
 pub fn hash(mut file: File) -> io::Result<sha256::Hash> {
     let mut hashed = Hashed { to: io::sink(), engine: sha256::HashEngine::default() };
     io::copy(&mut file, &mut hashed)?;
@@ -54,9 +48,6 @@ impl<W: Write> Write for Hashed<W> {
 }
 
 /// Whether a file is encrypted with age. Rewinds the file.
-///
-/// # Errors
-/// It cannot be read.
 pub fn is_sealed(mut file: &File) -> io::Result<bool> {
     let mut begin = Vec::new();
     file.rewind()?;

@@ -11,7 +11,6 @@ use zeroize::Zeroizing;
 use super::{EXIT_FAILED, refused, show};
 use outrigger_rpc::RpcUser;
 
-/// The number of random bytes in a password.
 const PASSWORD_BYTES: usize = 32;
 
 /// The configuration lines for a user, whose name may contain quotes and backslashes.

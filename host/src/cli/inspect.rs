@@ -38,16 +38,11 @@ const SERVICES: [(&str, &str); 15] = [
     ("log/1", "write lines to the host's log"),
 ];
 
-/// Describes a plugin's file.
 pub fn describe_file(file: &PluginFile) -> String {
     let place = vec![format!("file      {}", file.path.display()), format!("sha256    {}", file.hash)];
     describe(&file.manifest, &file.header, place)
 }
 
-/// Describes a plugin that is built into the program.
-///
-/// # Errors
-/// Its manifest is invalid.
 pub fn describe_linked(plugin: &LinkedPlugin) -> Result<String, FileError> {
     let place = vec!["form      built into the program, for use without a file".to_owned()];
     Ok(describe(&plugin.manifest()?, &plugin.header(), place))

@@ -26,13 +26,10 @@ use crate::backups;
 use crate::run::{self, RunArgs};
 use outrigger_base::nearest::nearest;
 
-/// The exit code of a failure at run time.
 const EXIT_FAILED: u8 = 1;
 
-/// The exit code of a configuration that cannot be used.
 const EXIT_BAD_CONFIGURATION: u8 = 2;
 
-/// The exit code of an invalid command line.
 const EXIT_BAD_USAGE: u8 = 2;
 
 /// Extends a Bitcoin node with JSON-RPC operations that live in plugins.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use bitcoin::hex::{DisplayHex as _, FromHex as _};
 use clap::{Args, Subcommand};
-use outrigger_services::{STORE_FOLDER, StoreFile, StoreFileError, remove_store};
+use outrigger_services::{STORE_FOLDER, StoreFile, StoreFileError};
 use serde::{Deserialize, Serialize};
 
 use super::call::place;
@@ -106,7 +106,7 @@ pub fn run(args: &StoreArgs) -> Result<String, String> {
             Ok(format!("{} has {rows} rows", file.display()))
         }
         StoreCommand::Drop => {
-            remove_store(&folder).map_err(|error| in_file(&folder, &error))?;
+            std::fs::remove_dir_all(&folder).map_err(|error| in_file(&folder, &error))?;
             Ok(format!("The store of the plugin '{id}' was removed"))
         }
     }

@@ -8,9 +8,6 @@ use outrigger_conformance::end_for_good;
 use super::call::terminal::at_signal;
 
 /// Calls `run` with a new temporary folder that only this user can access, since code is loaded from it. A signal also removes it.
-///
-/// # Errors
-/// The error of `run`, or the folder cannot be created.
 pub fn in_folder<T>(purpose: &str, run: impl FnOnce(&Path) -> Result<T, String>) -> Result<T, String> {
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
     let folder = std::env::temp_dir().join(format!("outrigger-{purpose}-{}-{now:x}", std::process::id()));

@@ -43,9 +43,6 @@ pub struct TimeArgs {
 }
 
 /// Times a method on a host in memory.
-///
-/// # Errors
-/// The plugin does not start, or does not answer at once.
 pub fn time(args: &TimeArgs) -> Result<String, String> {
     let file = PluginFile::read(&args.file).map_err(|error| error.to_string())?;
     in_folder("time", |folder| run(file, args, folder))
@@ -76,7 +73,6 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
     ))
 }
 
-/// Times one call and its answer.
 fn once(instance: &Instance, loaded: &Loaded, method: &MethodSpec, args: &TimeArgs) -> Result<Duration, String> {
     if args.pause_us > 0 {
         std::thread::sleep(Duration::from_micros(args.pause_us));

@@ -72,9 +72,6 @@ impl BackendConfig {
     }
 
     /// The source of the node's notifications.
-    ///
-    /// # Errors
-    /// Neither a keyword nor an endpoint.
     pub fn zmq(&self) -> Result<ZmqSetting, BadZmqEndpoint> {
         match self.zmq.as_str() {
             "auto" => Ok(ZmqSetting::Auto),

@@ -27,9 +27,6 @@ pub struct BackupConfig {
 
 impl BackupConfig {
     /// The recipient, if there is one.
-    ///
-    /// # Errors
-    /// It is not a recipient of age.
     pub fn recipient(&self) -> Result<Option<Recipient>, String> {
         let parse = |text: &String| Recipient::from_str(text).map_err(|reason| format!("no age recipient: {reason}"));
         self.recipient.as_ref().map(parse).transpose()

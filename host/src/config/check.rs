@@ -21,7 +21,6 @@ const MAX_RELAY_FEERATE: u64 = 10_000_000;
 
 /// Spinning longer would cost others more CPU time than it saves.
 const MAX_BUSY_POLL_MICROSECONDS: u64 = 1000;
-/// The largest queue of a subscriber.
 const MAX_HIGH_WATER_MARK: u64 = 1_000_000;
 
 /// The most addresses that are derived ahead.

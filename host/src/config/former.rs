@@ -22,22 +22,17 @@ const FORMER: [(&str, &str); 3] = [
 /// The replacement of a part of a text.
 type Edit = (Range<usize>, String);
 
-/// The refusal of a former setting.
 pub(super) fn refusal(key: &str) -> Option<String> {
     let advice = FORMER.into_iter().find(|(former, _)| *former == key).map(|(_, advice)| advice);
     advice.map(|advice| format!("this setting was removed: {advice}"))
 }
 
-/// The former setting at a position of a configuration.
 pub(super) fn setting_at(text: &str, position: usize) -> Option<&'static str> {
     let table = DeTable::parse(text).ok()?;
     settings(table.get_ref()).into_iter().find(|(_, _, place)| place.contains(&position)).map(|(key, ..)| key)
 }
 
 /// Replaces each former setting in a configuration by a comment with the advice, and each grant of a former service by its successors.
-///
-/// # Errors
-/// The text has other errors.
 pub fn migrate(name: &str, text: &str) -> Result<String, ConfigError> {
     let mut migrated = text.to_owned();
     // `parse` tells the errors of a text that is not TOML.
@@ -65,7 +60,6 @@ fn settings(table: &DeTable<'_>) -> Vec<(&'static str, &'static str, Range<usize
     found.collect()
 }
 
-/// A table, or the tables of an array.
 fn tables<'a, 'i>(value: Option<&'a Spanned<DeValue<'i>>>) -> Vec<&'a DeTable<'i>> {
     match value.map(Spanned::get_ref) {
         Some(DeValue::Table(table)) => vec![table],

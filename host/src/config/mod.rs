@@ -35,7 +35,6 @@ pub const FOR_BITCOIND: &str = include_str!("../../config/bitcoind.toml");
 /// The prefix of the folder name of a custom signet's data.
 pub const CUSTOM_SIGNET: &str = "signet_";
 
-/// The name of the built-in configuration in messages.
 const BUILT_IN_NAME: &str = "built-in configuration";
 
 /// A configuration error: its place, key and reason.

@@ -9,7 +9,6 @@ use outrigger_base::paths::{NoHome, absolute, absolute_text};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-/// A path of the configuration.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "PathBuf")]
 pub struct AbsolutePath(PathBuf);

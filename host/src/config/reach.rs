@@ -129,9 +129,6 @@ impl LoadedConfig {
     }
 
     /// Reads the certificate and its key; `None` if TLS is not configured.
-    ///
-    /// # Errors
-    /// The errors of [`LoadedConfig::tls_settings`], or a file is unreadable or invalid.
     pub fn tls(&self) -> Result<Option<Tls>, ConfigError> {
         let opened = self.tls_settings()?.map(Tls::open).transpose();
         opened.map_err(|error| self.error(error.setting, "", error.to_string()))

@@ -54,7 +54,6 @@ pub struct Config {
 }
 
 impl Config {
-    /// The limits of the embedded chain's mempool.
     pub fn mempool_limits(&self) -> MempoolLimits {
         let limits = MempoolLimits::of(&release::rules(self.release));
         MempoolLimits {
@@ -80,7 +79,6 @@ pub struct RpcConfig {
     /// Unix socket.
     #[serde(deserialize_with = "one_or_several")]
     pub listen: Vec<ListenAddress>,
-    /// The mode of Unix sockets.
     pub socket_mode: u32,
     /// Threads that run plugins' code.
     pub threads: usize,
@@ -88,11 +86,9 @@ pub struct RpcConfig {
     pub queue_depth: usize,
     /// The deadline of a plugin's call, in seconds, unless the method is long-running; 0 for none.
     pub call_deadline_seconds: u64,
-    /// The largest request body, in bytes.
     pub max_body_bytes: usize,
     /// The maximum size of a request's first line and headers, in bytes. At most 100 headers are accepted.
     pub max_header_bytes: usize,
-    /// The maximum number of requests in a batch.
     pub max_batch: usize,
     /// The maximum nesting of arrays and objects in a body.
     pub max_nesting: usize,

@@ -29,7 +29,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The pages of the port.
 pub struct Pages {
     registry: Registry,
     standing: Standing,

@@ -11,10 +11,9 @@ use outrigger_plugins::registry::{Plugin, Registry};
 /// The least time between two log lines about a method.
 const SILENCE: Duration = Duration::from_secs(60);
 
-const MAX_METHODS: usize = 1024;
-
 #[derive(Default)]
 pub struct Absent {
+    /// Methods of manifests only, so their number is limited.
     told: Mutex<HashMap<String, Instant>>,
 }
 
@@ -40,8 +39,7 @@ impl Absent {
     /// Whether the method was not logged recently.
     fn is_news(&self, method: &str, now: Instant) -> bool {
         let mut told = self.told.lock();
-        told.retain(|_, at| now.saturating_duration_since(*at) < SILENCE);
-        let is_news = told.len() < MAX_METHODS && !told.contains_key(method);
+        let is_news = told.get(method).is_none_or(|at| now.saturating_duration_since(*at) >= SILENCE);
         if is_news {
             told.insert(method.to_owned(), now);
         }

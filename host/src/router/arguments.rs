@@ -178,7 +178,6 @@ fn slot<'a>(
     }
 }
 
-/// The names of a parameter, the main one first.
 pub fn names(param: &ParamSpec) -> impl Iterator<Item = &str> {
     std::iter::once(&*param.name).chain(param.aliases.iter().map(String::as_str))
 }

@@ -26,7 +26,6 @@ use super::{Router, long};
 /// The methods by which an operator removes a wrapper. No wrapper sees them if the cookie's user calls them.
 const NEVER_WRAPPED: [&str; 6] = ["listplugins", "reload", "reloadplugin", "startplugin", "stop", "stopplugin"];
 
-/// The links of a call.
 pub enum Links {
     Route(Arc<Chain>),
     /// The wrappers of a method that no plugin answers.
@@ -238,11 +237,9 @@ impl Router {
             || self.asks_plugins(&lease, method, call);
         let may_run_inline = lease.trusted && stuck == 0 && !waits && !lease.waits_for_runner();
         let (token, answer) = self.calls.open(lease.id, link.position);
-        if !link.is_listed() {
-            self.calls.set_name(token, link.name.clone());
-        }
-        if let Some(progress) = &call.progress {
-            self.calls.show_progress(token, progress.clone());
+        if !link.is_listed() || call.progress.is_some() {
+            let name = (!link.is_listed()).then(|| link.name.clone());
+            self.calls.describe(token, name, call.progress.clone());
         }
         let guard = CallGuard::new(&self.calls, token, |token, is_gone| {
             lease.health.gone.fetch_add(u64::from(is_gone), Ordering::Relaxed);

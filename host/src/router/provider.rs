@@ -79,7 +79,6 @@ fn decoded<T: DeserializeOwned>(json: &[u8]) -> Result<T> {
     serde_json::from_slice(json).map_err(|error| ServiceError::new(ErrorKind::Malformed, error.to_string()))
 }
 
-/// Whether a method is a function of a service.
 pub(super) fn is_of(service: &str, method: &str) -> bool {
     method.strip_prefix(service).is_some_and(|rest| rest.starts_with('.'))
 }

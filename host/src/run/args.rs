@@ -38,9 +38,6 @@ pub struct RunArgs {
     /// data directory; its ports are then not tried.
     #[arg(long, value_name = "BEFORE", num_args = 0..=1, require_equals = true, default_missing_value = "start")]
     pub check: Option<Before>,
-    /// A removed option, which is refused with the reason.
-    #[arg(long, hide = true)]
-    pub verify: bool,
     /// The folder of `plugin dev`: searched like a --plugin-dir, but the program's own copies stay in use.
     #[arg(long, hide = true, value_parser = path_argument())]
     pub dev_dir: Option<PathBuf>,

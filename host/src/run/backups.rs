@@ -1,7 +1,6 @@
 //! Checks the backup settings, and starts the backups.
 
 use std::fmt::Display;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,10 +9,10 @@ use std::time::Duration;
 use outrigger_isolate::Executable;
 use outrigger_services::Stores;
 use outrigger_wallet_engine::WalletManager;
-use rustix::fs::{Access, FlockOperation, access, flock};
-use rustix::io::Errno;
+use rustix::fs::{Access, access};
 
 use super::RunError;
+use super::lock::is_locked;
 use crate::backups::check::COMMAND;
 use crate::backups::{BackupError, Backups, Figures};
 use crate::config::{ConfigError, LoadedConfig};
@@ -50,14 +49,10 @@ pub fn folder(loaded: &LoadedConfig, data: &Path) -> Result<Option<PathBuf>, Con
 }
 
 /// Checks that no other host makes backups in the folder.
-///
-/// # Errors
-/// The errors of [`folder`], or another host uses the folder.
 pub fn check_unused(loaded: &LoadedConfig, data: &Path) -> Result<(), ConfigError> {
     let Some(base) = folder(loaded, data)? else { return Ok(()) };
     let folder = base.join(loaded.folder_name());
-    let locked = |file: File| flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
-    match File::open(&folder).is_ok_and(locked) {
+    match is_locked(&folder) {
         true => Err(refuse(loaded, &BackupError::InUse(folder))),
         false => Ok(()),
     }
@@ -68,9 +63,6 @@ fn refuse(loaded: &LoadedConfig, reason: &dyn Display) -> ConfigError {
 }
 
 /// Starts the thread that makes backups. Returns their figures and `backup.every`; `None` without backups.
-///
-/// # Errors
-/// The configuration is invalid, another host uses the folder, or the system refuses a thread.
 pub fn start(
     loaded: &LoadedConfig,
     data: &Path,

@@ -16,9 +16,6 @@ use outrigger_standard::work;
 /// Checks the configuration, the users, the files of enabled plugins with their options, grants and routes, the data directory, the
 /// ports and the audit log's file, and queries the node. It executes no plugin code and writes nothing. Returns a summary, and lines
 /// about the methods that plugins may call, the sandbox of isolated plugins, and the node.
-///
-/// # Errors
-/// The error with which [`run`](super::run) would fail.
 pub fn check(args: &RunArgs, before: Before) -> Result<String, RunError> {
     check_limits(None)?;
     let loaded = configuration(args)?;

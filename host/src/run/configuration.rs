@@ -31,10 +31,6 @@ const BITCOIND_FOLDER: &str = "~/.bitcoin";
 /// # Errors
 /// The configuration is invalid, or the host must ask the node for its network and cannot.
 pub fn configuration(args: &RunArgs) -> Result<LoadedConfig, ConfigError> {
-    if args.verify {
-        let reason = "this option was removed: every start checks all of the embedded chain";
-        return Err(ConfigError::of_whole("--verify", reason.to_owned()));
-    }
     let mut loaded = match &args.bitcoind {
         None => LoadedConfig::read(args.config.as_deref(), &args.set)?,
         Some(url) => for_node(url, args)?,
@@ -155,9 +151,6 @@ pub fn login(backend: &BackendConfig) -> Result<Login, String> {
 }
 
 /// The cookie of the node at this URL, in bitcoind's folder.
-///
-/// # Errors
-/// There is no cookie, or no home directory.
 pub fn default_login(url: &str) -> Result<Login, String> {
     let folder = absolute(Path::new(BITCOIND_FOLDER)).map_err(|error| error.to_string())?;
     let port = url.parse::<Endpoint>().map_or(0, |endpoint| endpoint.port());

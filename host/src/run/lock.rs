@@ -50,6 +50,12 @@ pub fn lock_folder(folder: &Path) -> Result<FolderLock, RunError> {
     Ok(FolderLock { _folder: of_folder, _file: file })
 }
 
+/// Whether another host has locked a file or folder.
+pub fn is_locked(path: impl AsRef<Path>) -> bool {
+    let locked = |file: File| flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
+    File::open(path).is_ok_and(locked)
+}
+
 /// Creates the lock file and locks it by `lock`. If a clean-up script removes the file before it is locked, another host could lock a new
 /// one, so this creates the file again.
 fn lock_file(path: &Path, lock: impl Fn(&File) -> rustix::io::Result<()>) -> std::io::Result<File> {

@@ -11,10 +11,6 @@ use crate::config::{ConfigError, LoadedConfig, LogFormat};
 /// Replaces the log's filter, and returns the former one.
 pub type SetLog = Box<dyn Fn(EnvFilter) -> Result<EnvFilter, Error> + Send + Sync>;
 
-/// The filter for the configured level.
-///
-/// # Errors
-/// The level is unknown.
 pub fn log_filter(loaded: &LoadedConfig) -> Result<EnvFilter, ConfigError> {
     let level = &loaded.config.log.level;
     // `EnvFilter` would read an unknown word as a target's name, and log everything of that target.
@@ -26,16 +22,13 @@ pub fn log_filter(loaded: &LoadedConfig) -> Result<EnvFilter, ConfigError> {
         let reason = format!("'{unknown}' is not a level: use error, warn, info, debug, trace or off, or target=level");
         return Err(loaded.error("log.level", level, reason));
     }
-    // Also let through the lines of plugins that have their own level.
+    // Also let through the lines of plugins that have their own level, whose name may be in any case.
     let of_plugins = loaded.config.plugins.iter().filter_map(|plugin| plugin.log).max();
-    let level = of_plugins.map_or_else(|| level.clone(), |most| format!("{level},{OWN_LEVEL}={}", most.name()));
+    let level = of_plugins.map_or_else(|| level.clone(), |most| format!("{level},{OWN_LEVEL}={most:?}"));
     EnvFilter::try_new(&level).map_err(|error| loaded.error("log.level", &level, error.to_string()))
 }
 
 /// Starts the log, and returns a function that changes its level.
-///
-/// # Errors
-/// The level is unknown.
 pub fn init_log(loaded: &LoadedConfig) -> Result<SetLog, ConfigError> {
     let filter = log_filter(loaded)?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);

@@ -141,9 +141,6 @@ pub struct Parts {
 
 impl Parts {
     /// Assembles the parts: loads the data, and starts the plugins.
-    ///
-    /// # Errors
-    /// The failure of a part.
     pub fn assemble(
         loaded: &LoadedConfig,
         args: &RunArgs,

@@ -1,6 +1,5 @@
 //! Checks the data folder, files and ports that the host uses when it starts, without changing them.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -9,11 +8,9 @@ use outrigger_node::NodeError;
 use outrigger_plugins::trust;
 use outrigger_rpc::{ListenAddress, ListenError, listen, try_unix};
 use outrigger_zmq::{PubSocket, ZmqEndpoint};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 use tokio::net::TcpListener;
 
-use super::lock::LOCK_FILE;
+use super::lock::{LOCK_FILE, is_locked};
 use super::refusals::{datadir_error, in_use, listen_error, metrics_error, publish_error};
 use super::{Before, RunArgs, RunError, failed};
 use crate::audit::{AuditLog, may_create};
@@ -23,9 +20,6 @@ use crate::config::{Config, LoadedConfig};
 pub const CHAIN: &str = "chain";
 
 /// Checks the data folder, files and ports. Before a restart, it skips those that the running host uses.
-///
-/// # Errors
-/// The error with which the start would fail.
 pub fn try_places(loaded: &LoadedConfig, args: &RunArgs, folder: &Path, before: Before) -> Result<(), RunError> {
     if let Some(file) = &loaded.config.audit.file {
         AuditLog::check(file).map_err(|error| loaded.error("audit.file", "", error.to_string()))?;
@@ -57,9 +51,6 @@ pub fn chain_error(error: EmbeddedError) -> RunError {
 }
 
 /// Checks that no file is in the place of the folders of the chain and the wallets.
-///
-/// # Errors
-/// One of these paths exists and is not a folder.
 pub fn check_folders(config: &Config, folder: &Path) -> Result<(), RunError> {
     for name in [chain_folder(config), "wallets"] {
         let path = folder.join(name);
@@ -77,8 +68,7 @@ fn chain_folder(config: &Config) -> &'static str {
 
 /// Whether a host runs on this data folder.
 fn is_in_use(folder: &Path) -> bool {
-    let locked = |file: File| flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
-    [folder, &folder.join(LOCK_FILE)].into_iter().any(|path| File::open(path).is_ok_and(locked))
+    is_locked(folder) || is_locked(folder.join(LOCK_FILE))
 }
 
 /// Listens on all ports at the same time, since two settings may name the same port.

@@ -20,9 +20,6 @@ const MOST_OTHER_FILES: usize = 1024;
 pub const ADDRESS_FILE: &str = ".address";
 
 /// Listens on the configured addresses. Connections wait until the server serves.
-///
-/// # Errors
-/// An address is in use or not possible.
 pub async fn open<S: RpcService>(
     loaded: &LoadedConfig,
     folder: &Path,

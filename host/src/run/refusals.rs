@@ -8,7 +8,6 @@ use std::path::Path;
 use super::{RunArgs, RunError};
 use crate::config::LoadedConfig;
 
-/// An error about the data directory.
 pub fn datadir_error(loaded: &LoadedConfig, args: &RunArgs, reason: &str) -> RunError {
     let reason = format!("the data directory: {reason}");
     RunError::Failed(match &args.datadir {
@@ -22,20 +21,17 @@ pub fn in_use(folder: &Path) -> String {
     format!("{} is in use by another Outrigger; stop it, or give this one another --datadir", folder.display())
 }
 
-/// An error about an address of `rpc.listen`.
 pub fn listen_error(loaded: &LoadedConfig, error: &dyn Error) -> RunError {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
     let reason = format!("{error}{}", cause.map_or("", remedy));
     RunError::Failed(loaded.error("rpc.listen", "", reason).to_string())
 }
 
-/// An error about `metrics.listen`.
 pub fn metrics_error(loaded: &LoadedConfig, listen: SocketAddr, error: &io::Error) -> RunError {
     let reason = format!("cannot listen on {listen}: {error}{}", remedy(error));
     loaded.error("metrics.listen", &listen.to_string(), reason).into()
 }
 
-/// An error about an address of `[notify]`.
 pub fn publish_error(loaded: &LoadedConfig, address: &str, error: &io::Error) -> RunError {
     let topics = loaded.config.notify.publications().unwrap_or_default();
     let key = topics.iter().find(|one| one.address == address).map_or("", |one| one.topic.name());

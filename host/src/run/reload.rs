@@ -206,9 +206,6 @@ pub fn arguments(args: &RunArgs, network: &str) -> RunArgs {
 }
 
 /// Reloads at each SIGHUP.
-///
-/// # Errors
-/// The system does not register the signal.
 pub fn at_hangup(reloading: Reloading) -> Result<(), RunError> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut hangup = signal(SignalKind::hangup())

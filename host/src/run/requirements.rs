@@ -38,8 +38,6 @@ pub fn check_network(requires: &Requires, network: Network) -> Result<(), String
     }
 }
 
-/// # Errors
-/// The reason, worded to follow the plugin's name.
 pub fn check(requires: &Requires, abilities: &Abilities) -> Result<(), String> {
     // The embedded chain has no release, and counts as the latest.
     if let (Some(least), Some(own)) = (requires.release, abilities.release)

@@ -33,7 +33,6 @@ pub fn users(loaded: &LoadedConfig, sources: &Sources) -> Result<Vec<RpcUser>, C
     Ok(all)
 }
 
-/// The user of an entry of `rpc.users`.
 fn user(
     loaded: &LoadedConfig,
     known: &KnownMethods<'_>,
@@ -127,9 +126,6 @@ struct OfPlugins {
 
 impl KnownMethods<'_> {
     /// Expands the sets in a user's list of methods and sets.
-    ///
-    /// # Errors
-    /// An entry is neither a known method nor a set.
     fn expand(&self, entries: &[String]) -> Result<BTreeSet<String>, String> {
         let mut expanded = BTreeSet::new();
         for entry in entries {

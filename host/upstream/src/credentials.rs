@@ -46,9 +46,6 @@ impl Login {
     }
 
     /// Reads the credentials as the value of an Authorization header.
-    ///
-    /// # Errors
-    /// The file is unreadable, or contains no valid credentials.
     pub fn read(&self) -> Result<HeaderValue, CredentialsError> {
         let failed = |source| CredentialsError { file: self.file().clone(), source };
         let text = Zeroizing::new(fs::read_to_string(self.file()).map_err(failed)?);

@@ -76,7 +76,6 @@ pub struct Upstream {
     busy_poll: Arc<BusyPoll>,
 }
 
-/// The outcome of a greeting on a new connection.
 enum GreetingOutcome {
     Node(Connection),
     /// The node answered, and its connection ended.

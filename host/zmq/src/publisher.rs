@@ -1,6 +1,8 @@
+use std::future::poll_fn;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -53,13 +55,20 @@ impl PubSocket {
             ZmqEndpoint::Tcp(host, port) => {
                 let host = if host == "*" { "0.0.0.0" } else { host };
                 let listener = TcpListener::bind((host, *port)).await?;
-                (tokio::spawn(accept_tcp(listener, weak)).abort_handle(), None)
+                let next = move |cx: &mut Context<'_>| {
+                    listener.poll_accept(cx).map_ok(|(stream, _)| {
+                        let _ = stream.set_nodelay(true);
+                        stream
+                    })
+                };
+                (tokio::spawn(accept(next, weak)).abort_handle(), None)
             }
             ZmqEndpoint::Ipc(path) => {
                 // Removes the socket file of a killed host, as libzmq does.
                 let _ = std::fs::remove_file(path);
                 let listener = UnixListener::bind(path)?;
-                (tokio::spawn(accept_unix(listener, weak)).abort_handle(), Some(path.clone()))
+                let next = move |cx: &mut Context<'_>| listener.poll_accept(cx).map_ok(|(stream, _)| stream);
+                (tokio::spawn(accept(next, weak)).abort_handle(), Some(path.clone()))
             }
         };
         Ok(Self { shared, accepting, file })
@@ -88,30 +97,19 @@ impl Drop for PubSocket {
     }
 }
 
-async fn accept_tcp(listener: TcpListener, shared: Weak<Subscribers>) {
+async fn accept<S: AsyncRead + AsyncWrite + Send + 'static>(
+    mut next: impl FnMut(&mut Context<'_>) -> Poll<io::Result<S>>,
+    shared: Weak<Subscribers>,
+) {
     loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let _ = stream.set_nodelay(true);
-                tokio::spawn(serve(stream, shared.clone()));
+        match poll_fn(&mut next).await {
+            Ok(stream) => drop(tokio::spawn(serve(stream, shared.clone()))),
+            Err(error) => {
+                tracing::warn!(%error, "a ZMQ subscriber cannot be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
             }
-            Err(error) => pause(&error).await,
         }
     }
-}
-
-async fn accept_unix(listener: UnixListener, shared: Weak<Subscribers>) {
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => drop(tokio::spawn(serve(stream, shared.clone()))),
-            Err(error) => pause(&error).await,
-        }
-    }
-}
-
-async fn pause(error: &io::Error) {
-    tracing::warn!(%error, "a ZMQ subscriber cannot be accepted");
-    tokio::time::sleep(ACCEPT_PAUSE).await;
 }
 
 /// Serves one subscriber until it disconnects or breaks the protocol, or the socket is dropped.
@@ -204,7 +202,7 @@ pub fn hear_all(bytes: &[u8]) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
         }
     });
     // All bytes are in memory, so no wake-up is needed.
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut context = Context::from_waker(std::task::Waker::noop());
     while work.as_mut().poll(&mut context).is_pending() {}
     drop(work);
     (topics.into_inner(), answers.into_inner())

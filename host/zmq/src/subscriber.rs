@@ -1,7 +1,10 @@
 use std::io::{self, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
+
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
 use super::endpoint::ZmqEndpoint;
 use super::wire::{self, Frame, GREETING_LEN, MORE, ZmqError};
@@ -15,9 +18,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl ZmqEndpoint {
     /// Subscribes to messages of these topics, with parts of at most `max_part` bytes. `silence` is the timeout of a read.
-    ///
-    /// # Errors
-    /// Nobody listens there, or the peer is not a publisher.
     pub fn subscribe(
         &self,
         topics: &[&[u8]],
@@ -28,9 +28,9 @@ impl ZmqEndpoint {
             Self::Ipc(path) => Box::new(UnixStream::connect(path)?),
             Self::Tcp(host, port) => Box::new(connect(host, *port)?),
         };
-        stream.set_timeout(CONNECT_TIMEOUT)?;
+        set_timeout(&*stream, CONNECT_TIMEOUT)?;
         let subscription = Subscription::begin(stream, topics, max_part)?;
-        subscription.stream.get_ref().set_timeout(silence)?;
+        set_timeout(&**subscription.stream.get_ref(), silence)?;
         Ok(subscription)
     }
 }
@@ -46,23 +46,14 @@ fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     Err(last)
 }
 
-pub trait Stream: Read + Write + Send {
-    /// Sets the timeout of each read and write.
-    fn set_timeout(&self, limit: Duration) -> io::Result<()>;
-}
+pub trait Stream: Read + Write + AsFd + Send {}
 
-impl Stream for TcpStream {
-    fn set_timeout(&self, limit: Duration) -> io::Result<()> {
-        self.set_read_timeout(Some(limit))?;
-        self.set_write_timeout(Some(limit))
-    }
-}
+impl<T: Read + Write + AsFd + Send> Stream for T {}
 
-impl Stream for UnixStream {
-    fn set_timeout(&self, limit: Duration) -> io::Result<()> {
-        self.set_read_timeout(Some(limit))?;
-        self.set_write_timeout(Some(limit))
-    }
+/// Sets the timeout of each read and write.
+fn set_timeout(stream: &dyn Stream, limit: Duration) -> io::Result<()> {
+    set_socket_timeout(stream, Timeout::Recv, Some(limit))?;
+    Ok(set_socket_timeout(stream, Timeout::Send, Some(limit))?)
 }
 
 pub struct Subscription<S> {
@@ -72,9 +63,6 @@ pub struct Subscription<S> {
 
 impl<S: Read + Write> Subscription<S> {
     /// Performs the handshake and subscribes.
-    ///
-    /// # Errors
-    /// The peer is not a publisher, or the connection ends.
     pub fn begin(stream: S, topics: &[&[u8]], max_part: u64) -> Result<Self, ZmqError> {
         let mut this = Self { stream: BufReader::new(stream), max_part };
         this.stream.get_mut().write_all(&wire::greeting())?;
@@ -91,9 +79,6 @@ impl<S: Read + Write> Subscription<S> {
     }
 
     /// The parts of the next message.
-    ///
-    /// # Errors
-    /// As for [`Self::begin`], and [`ZmqError::Silent`] after the timeout.
     pub fn read(&mut self) -> Result<Vec<Vec<u8>>, ZmqError> {
         let mut parts = Vec::new();
         let mut commands = 0;

@@ -84,9 +84,6 @@ impl Frame {
 }
 
 /// The size of the length field that follows these flags, in bytes.
-///
-/// # Errors
-/// Unknown flags.
 pub fn length_bytes(flags: u8) -> Result<usize, ZmqError> {
     if flags > (MORE | LONG | COMMAND) {
         return Err(ZmqError::Protocol("a frame with unknown flags"));
@@ -95,9 +92,6 @@ pub fn length_bytes(flags: u8) -> Result<usize, ZmqError> {
 }
 
 /// The length of a frame's body, in bytes.
-///
-/// # Errors
-/// More than `most`.
 pub fn length(bytes: &[u8], most: u64) -> Result<u64, ZmqError> {
     let length = bytes.iter().fold(0, |length, byte| length << 8 | u64::from(*byte));
     if length > most { Err(ZmqError::Protocol("a frame is too long")) } else { Ok(length) }

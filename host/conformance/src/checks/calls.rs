@@ -15,10 +15,8 @@ use crate::session::{Call, Harness, Session};
 /// A method that no manifest lists: a host never calls it, and a plugin must survive it.
 const UNKNOWN_METHOD: &str = "nosuchmethod";
 
-/// The number of threads that call concurrently.
 const THREADS: usize = 4;
 
-/// The number of calls that each thread makes.
 const CALLS_OF_THREAD: usize = 400;
 
 /// After one in this many of its calls, a thread cancels the next thread's current call.

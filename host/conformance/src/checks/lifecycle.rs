@@ -4,9 +4,6 @@ use super::Outcome;
 use crate::session::{Harness, Session};
 
 /// Starts four instances, at most two at the same time, and calls a method of each.
-///
-/// # Errors
-/// An instance does not start.
 pub fn lifecycle(session: &Session<'_>) -> Outcome {
     let bring_up = |failure: &str| session.bring_up().map_err(|_| failure.to_owned());
     let first = session.bring_up()?;

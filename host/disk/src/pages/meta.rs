@@ -35,9 +35,7 @@ pub struct Meta {
     pub page: u64,
     /// In bytes.
     pub page_size: usize,
-    /// The record of the tree of free pages.
     pub free: TreeRecord,
-    /// The record of the tree of tables.
     pub main: TreeRecord,
     /// The last page ever used. If the last pages are free, the file may end before it.
     pub last_page: u64,

@@ -47,11 +47,8 @@ pub struct TreeRecord {
     pub flags: u16,
     /// The number of pages on the path to a row, including the root and the row's page.
     pub depth: u16,
-    /// The number of branch pages.
     pub branches: u64,
-    /// The number of leaf pages.
     pub leaves: u64,
-    /// The number of overflow pages.
     pub overflow: u64,
     pub rows: u64,
     /// `None` if it has no rows.

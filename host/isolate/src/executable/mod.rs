@@ -32,9 +32,6 @@ impl Executable {
     }
 
     /// A command that starts the program with this argument, an empty environment and the working directory `/`.
-    ///
-    /// # Errors
-    /// The file was replaced, on systems that can start a program only by its path.
     pub fn own_command(&self, argument: &str) -> std::io::Result<Command> {
         let mut command = Command::new(self.place()?);
         command.arg(argument).env_clear().current_dir("/");

@@ -34,7 +34,7 @@ fn calls_distinguish_late_abandoned_second_and_foreign_answers() {
     let (abandoned, _receiver) = calls.open(1, 4);
     let (second, _receiver) = calls.open(1, 5);
     let (expired, _receiver) = calls.open(1, 6);
-    [late, expired].iter().for_each(|token| calls.set_name(*token, "wrapped".into()));
+    [late, expired].iter().for_each(|token| calls.describe(*token, Some("wrapped".into()), None));
     assert!(calls.give_up(late, true).is_some() && calls.give_up(abandoned, false).is_some());
     assert_eq!((calls.answer(1, second, one()), calls.expire(1, expired, one())), (Ok(()), Ok(())));
     let (foreign, _receiver) = calls.open(2, 7);

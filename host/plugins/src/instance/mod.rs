@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use bitcoin::Network;
 use outrigger_abi::{HostTable, PluginTable, RawCall, STATUS_OK, UsedPlugin};
-use outrigger_isolate::{Bounds, Confinement, Executable, RunnerCode, RunnerStatus, Runners};
+use outrigger_isolate::{Bounds, Executable, RunnerCode, RunnerStatus, Runners};
 use outrigger_memory::wipe_stack;
-use outrigger_sandbox::Reach;
+use outrigger_sandbox::{Policy, Reach};
 use outrigger_sdk::manifest::{Manifest, MethodSpec};
 use outrigger_service::events::Event;
 use outrigger_service::wire;
@@ -93,9 +93,6 @@ fn test_library() -> Arc<LoadedLibrary> {
 impl LoadedLibrary {
     /// Opens a copy of the file in `copies`, or takes the program's own code. An `isolated` plugin's copy is opened only by
     /// its runners, so none of its code runs here.
-    ///
-    /// # Errors
-    /// Those of [`PluginFile::open`].
     pub fn of(found: Found, copies: &Path, isolated: bool) -> Result<Self, FileError> {
         match found {
             Found::File(file) => {
@@ -175,13 +172,12 @@ pub struct Launch<'a> {
     pub max_answer_bytes: usize,
     /// Shared by all instances of the plugin.
     pub health: Arc<Health>,
-    /// The state of its runners, if it is isolated.
     pub runners: Arc<RunnerStatus>,
     pub executable: Arc<Executable>,
-    pub confinement: Option<Confinement>,
-    /// The only connections that the host makes for it, whether or not it is isolated.
+    /// The policy of its process's sandbox; `None` without one.
+    pub policy: Option<Policy>,
+    /// What its process may reach, if it is in a sandbox. The host makes no other connections for it, whether or not it is isolated.
     pub reach: Vec<Reach>,
-    /// The limits of its process, if it is isolated.
     pub bounds: Bounds,
     /// The bound of its store, in bytes.
     pub max_store: u64,
@@ -198,11 +194,9 @@ pub struct Instance {
     pub id: u64,
     /// The plugin's id among all plugins and instances of this process.
     pub owner: u64,
-    /// See [`Launch::trusted`].
     pub trusted: bool,
     pub code: Arc<LoadedLibrary>,
     pub grants: Vec<Grant>,
-    /// See [`Launch::deadline`].
     pub deadline: Option<Duration>,
     /// Shared by all instances of the plugin.
     pub health: Arc<Health>,

@@ -37,7 +37,6 @@ const START_PATIENCE: Duration = Duration::from_secs(30);
 /// The stack of a thread that starts a plugin, in bytes: as large as a call's.
 const START_STACK_BYTES: usize = 8 << 20;
 
-/// Why a plugin could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error(transparent)]
@@ -77,8 +76,8 @@ impl Instance {
         let folder = private_folder(code, &mut launch)?;
         let sockets = sockets(&plugin, &mut launch)?;
         // The host must not open files for the plugin that the plugin must not open itself, unless it is trusted.
-        let confinement = launch.confinement.as_ref().filter(|_| code.is_isolated() && !launch.trusted);
-        let reach = confinement.map(|confinement| &confinement.reach[..]);
+        let is_confined = launch.policy.is_some() && code.is_isolated() && !launch.trusted;
+        let reach = is_confined.then_some(&launch.reach[..]);
         let (instance, grants, max_store) = (launch.id, launch.grants, launch.max_store);
         let life = Arc::new(Life::new());
         let is_ending = Arc::new({
@@ -245,7 +244,8 @@ fn maker(
                     .collect(),
                 max_answer: if launch.trusted { usize::MAX } else { launch.max_answer_bytes },
                 executable: launch.executable.clone(),
-                confinement: launch.confinement.clone(),
+                policy: launch.policy,
+                reach: launch.reach.clone(),
                 bounds: launch.bounds,
                 status: launch.runners.clone(),
                 runners: runners.clone(),
@@ -319,9 +319,7 @@ fn private_folder(code: &LoadedLibrary, launch: &mut Launch<'_>) -> Result<Optio
     // An absolute path without links, as the sandbox requires.
     let folder = launch.folder.canonicalize();
     let folder = folder.map_err(|source| failed(TrustError::Io { path: launch.folder.clone(), source }))?;
-    if let Some(confinement) = &mut launch.confinement {
-        confinement.reach.push(Reach::Write(folder.clone()));
-    }
+    launch.reach.push(Reach::Write(folder.clone()));
     Ok(Some(folder.to_string_lossy().into_owned()))
 }
 
@@ -344,8 +342,6 @@ fn sockets(plugin: &str, launch: &mut Launch<'_>) -> Result<Option<Sockets>, Sta
     let place = if launch.is_checked { Place::Free } else { Place::Entry };
     let sockets = Sockets::open(plugin, &launch.reach, place, Box::new(denied));
     let sockets = sockets.map_err(|source| StartError::Sockets { plugin: plugin.to_owned(), source })?;
-    if let (Some(sockets), Some(confinement)) = (&sockets, &mut launch.confinement) {
-        confinement.reach.push(Reach::Unix(sockets.path().to_owned()));
-    }
+    launch.reach.extend(sockets.as_ref().map(|sockets| Reach::Unix(sockets.path().to_owned())));
     Ok(sockets)
 }

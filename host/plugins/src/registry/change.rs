@@ -51,9 +51,6 @@ impl Registry {
 
     /// Stops a running plugin: its methods are removed at once, its open calls continue to their end. Returns its
     /// instance.
-    ///
-    /// # Errors
-    /// There is no such plugin, or it does not run.
     pub fn stop_plugin(&self, name: &str, asked_by: &str) -> Result<Arc<Instance>, ChangeError> {
         let _changing = self.changing.lock();
         self.noted(Change::Stop, name, asked_by, || self.stop_named(name))
@@ -61,9 +58,6 @@ impl Registry {
 
     /// Reloads the running plugins whose options, or the secrets in them, differ from those of `fresh`. Returns their ids.
     /// If a plugin does not start, the plugins reloaded before it get their former options back.
-    ///
-    /// # Errors
-    /// The error of the first plugin that does not start with its new options.
     pub fn reload_options(&self, fresh: &[PluginConfig], asked_by: &str) -> Result<Vec<String>, ChangeError> {
         let _changing = self.changing.lock();
         let serving = self.serving();

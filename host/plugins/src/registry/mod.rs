@@ -128,7 +128,6 @@ pub struct Plugin {
     pub instance: Option<Arc<Instance>>,
     /// Shared by all its instances.
     pub health: Arc<Health>,
-    /// The state of its runners, if it is isolated.
     pub runners: Arc<RunnerStatus>,
     /// Unique among all plugins and instances of this process. All instances of the plugin together have one share of
     /// the pool.
@@ -225,12 +224,10 @@ impl Registry {
         wrapping(&self.serving.load().wrappers, method, signature, long_running, &[])
     }
 
-    /// Whether plugins observe calls.
     pub fn is_observed(&self) -> bool {
         self.serving.load().wrappers.iter().any(Wrapper::observes)
     }
 
-    /// Reports an ended call of a method to its observers.
     pub fn tell_observers(&self, method: &str, event: &Event) {
         let serving = self.serving.load();
         for observer in serving.wrappers.iter().filter_map(|wrapper| wrapper.observer(method)) {
@@ -268,9 +265,6 @@ impl Registry {
     }
 
     /// Starts the plugins of the configuration. On failure, the plugins already started are stopped.
-    ///
-    /// # Errors
-    /// The first error, with its plugin.
     pub fn start(&self, configured: PluginsConfig) -> Result<(), Failure> {
         let _changing = self.changing.lock();
         let mut plugins: Vec<_> = configured.plugins.into_iter().map(|config| self.plugin_of(config)).collect();
@@ -354,7 +348,6 @@ impl Registry {
         Ok(before.cloned().unwrap_or_else(|| Arc::new(code)))
     }
 
-    /// Starts an instance of the code for the plugin.
     fn launch(&self, plugin: &mut Plugin, code: Arc<LoadedLibrary>) -> Result<(), RegistryError> {
         let options = check::options(&plugin.config, &code.manifest)?;
         let digest = check::digest(&options);
@@ -374,7 +367,7 @@ impl Registry {
             health: plugin.health.clone(),
             runners: plugin.runners.clone(),
             executable: self.environment.executable.clone(),
-            confinement: plugin.config.confinement(),
+            policy: plugin.config.policy(),
             reach: plugin.config.reach.clone(),
             bounds: plugin.config.bounds(),
             max_store: plugin.config.max_store(),

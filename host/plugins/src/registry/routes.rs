@@ -21,7 +21,6 @@ use outrigger_service::policy::POLICY;
 #[derive(Clone)]
 pub struct Link {
     pub id: Arc<str>,
-    /// The method's name.
     pub name: Arc<str>,
     /// `None` if the plugin does not run.
     pub instance: Option<Arc<Instance>>,
@@ -63,7 +62,6 @@ impl Link {
     }
 }
 
-/// The links of a method.
 pub struct Chain {
     /// As the last plugin of the configured route describes it.
     pub method: Arc<MethodSpec>,
@@ -81,7 +79,6 @@ pub struct Wrapper {
     instance: Option<Arc<Instance>>,
     kind: Option<WrapperKind>,
     latency: Arc<Latency>,
-    /// See [`Link::may_fail`].
     may_fail: Option<Arc<Rate>>,
 }
 
@@ -172,7 +169,6 @@ fn not_enabled(id: &str, plugins: &[Known<'_>]) -> String {
     format!("no such plugin is enabled{meant}")
 }
 
-/// A plugin whose manifest is known.
 pub(super) struct Known<'a> {
     /// Its position in the configuration.
     pub position: usize,

@@ -10,7 +10,7 @@ use jsonrpsee::core::middleware::{Batch, BatchEntry};
 use super::reply::{self, Reply, Writer};
 use super::request::{Element, RejectedRequest, Request};
 use super::{forbidden, rpc_request};
-use crate::dispatch::{Answer, Failure};
+use crate::dispatch::{Answer, Dispatch, Failure};
 use crate::gateway::{RequestContext, RpcService};
 
 /// The most elements, and the most bytes of parameters, of one run.
@@ -68,7 +68,6 @@ struct Ahead<'r> {
     next: Option<Run<'r>>,
 }
 
-/// A run: its length and its answers.
 struct Run<'r> {
     length: usize,
     answers: BoxFuture<'r, Vec<Answer>>,
@@ -77,11 +76,12 @@ struct Run<'r> {
 impl<'r> Run<'r> {
     /// Starts the first run; `None` for fewer than two elements.
     fn begin<S: RpcService>(service: &S, asked: &RequestContext, elements: &'r [Element<'_>]) -> Option<Self> {
+        let dispatcher = service.dispatcher();
         let mut bytes = 0;
         let run: Vec<&Request<'_>> = elements
             .iter()
             .take(MAX_RUN)
-            .map_while(|element| element.as_ref().ok().filter(|request| service.takes_together(&request.method)))
+            .map_while(|element| element.as_ref().ok().filter(|request| dispatcher.takes_together(&request.method)))
             .take_while(|request| {
                 bytes += request.params.map_or(0, |params| params.get().len());
                 bytes <= MAX_RUN_BYTES

@@ -25,7 +25,7 @@ use tracing::field;
 use self::batch::answer_batch;
 use self::reply::{Reply, Writer, status_of};
 use self::request::{Dialect, Document, RejectedRequest, Request, read_document};
-use super::dispatch::{Failure, Origin};
+use super::dispatch::{Dispatch, Failure, Origin};
 use super::gateway::{OVERLOADED, RequestContext, RpcService, UNKNOWN_METHOD};
 use super::limits::Limits;
 use outrigger_base::offload::read_offloaded;
@@ -43,10 +43,9 @@ pub fn count_calls(body: &[u8], limits: &Limits) -> usize {
     }
 }
 
-/// Answers the `body` of one HTTP request.
 pub(super) async fn answer<S: RpcService>(service: &S, origin: Origin, body: Bytes, limits: &Limits) -> Reply {
     let asked = RequestContext::of(Arc::new(origin), body.clone());
-    let strict = service.refuses_other_versions();
+    let strict = service.dispatcher().refuses_other_versions();
     match read_offloaded(body.len(), || read_document(&body, limits, strict)) {
         Ok(Document::Single(request)) => answer_single(service, asked, request).await,
         // Boxed, so that not every connection reserves room for a batch: few requests are batches.

@@ -19,7 +19,6 @@ use super::options;
 use super::raw::{self, Answer};
 use crate::reach::Reach;
 
-/// The most pending connects of a process.
 const MAX_PENDING: usize = 64;
 
 /// The longest time of a blocking connect.

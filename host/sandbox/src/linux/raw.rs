@@ -14,10 +14,8 @@ use libc::{c_int, c_long, c_uint, c_ulong, c_void};
 /// A forwarded system call of the confined process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Notice {
-    /// Identifies the call in answers.
     pub(crate) id: u64,
     pub(crate) call: i64,
-    /// The argument registers.
     pub(crate) args: [u64; 6],
 }
 

@@ -1,7 +1,7 @@
 //! The file of a store.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
@@ -19,7 +19,6 @@ pub const MAX_STORE_MIB: u32 = 32 << 10;
 /// The address space reserved for a store: twice the largest bound, since a change writes new pages before it frees the old ones.
 const MAP_SIZE: usize = (MAX_STORE_MIB as usize) << 21;
 
-/// The most concurrent reads.
 const MAX_READERS: u32 = 512;
 
 const OPENING: Opening = Opening { map_size: MAP_SIZE, max_readers: MAX_READERS, tables: 2, lazy: true };
@@ -30,12 +29,10 @@ const LAYOUT_KEY: &[u8] = b"layout";
 pub const LAYOUT: u32 = 1;
 const VERSION_KEY: &[u8] = b"version";
 
-/// Why a request to a store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreFileError {
     #[error(transparent)]
     File(#[from] StoreError),
-    /// The request is refused.
     #[error("{}", .0.detail)]
     Refused(#[from] ServiceError),
     /// The rows for a new store cannot be read.
@@ -65,9 +62,6 @@ pub struct StoreFile {
 
 impl StoreFile {
     /// Checks the store in a folder and opens it. Creates both if they do not exist.
-    ///
-    /// # Errors
-    /// The file is damaged, or cannot be opened.
     pub fn open(folder: &Path) -> Result<Self> {
         if folder.join(DATA_FILE).exists() {
             outrigger_disk::check(folder, LAYOUT_KEY, &LAYOUT.to_le_bytes())?;
@@ -88,9 +82,6 @@ impl StoreFile {
     }
 
     /// Creates a store, or replaces an existing one. `fill` passes each row to its argument. A failure leaves the existing store.
-    ///
-    /// # Errors
-    /// The file cannot be written, or `fill` fails.
     pub fn create(
         folder: &Path,
         version: u32,
@@ -215,25 +206,11 @@ impl StoreFile {
 pub type StoreContents = BTreeMap<String, u64>;
 
 /// Checks each page and row of a store's file. Returns the number of rows of each table.
-///
-/// # Errors
-/// Damage, or another layout.
 pub fn check_file(file: &File, path: &Path) -> Result<StoreContents> {
     let bad = |fault| StoreError::BadFile { file: path.to_owned(), fault };
     let data = DataFile::of(file.try_clone()?).map_err(bad)?;
     outrigger_disk::check_file(&data, path, LAYOUT_KEY, &LAYOUT.to_le_bytes())?;
     Ok(data.rows().map_err(bad)?)
-}
-
-/// Removes a store.
-///
-/// # Errors
-/// It cannot be removed.
-pub fn remove(folder: &Path) -> std::io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 impl From<StoreFileError> for ServiceError {

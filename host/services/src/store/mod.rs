@@ -13,7 +13,7 @@ use outrigger_service::wire::{Blob, Encoded};
 use outrigger_service::{ErrorKind, Result, Scope, ServiceError, Store};
 use parking_lot::Mutex;
 
-pub use file::{LAYOUT, MAX_STORE_MIB, StoreContents, StoreFile, StoreFileError, check_file, remove};
+pub use file::{LAYOUT, MAX_STORE_MIB, StoreContents, StoreFile, StoreFileError, check_file};
 
 /// The share of its bound, in percent, from which a store counts as nearly full.
 const NEAR_PERCENT: u64 = 80;
@@ -88,9 +88,6 @@ impl Stores {
     }
 
     /// Copies the store of a plugin to an empty file; `None` if it is not open.
-    ///
-    /// # Errors
-    /// The store is damaged, or the file cannot be written.
     pub fn copy_out(&self, plugin: &str, to: &mut File) -> Option<std::result::Result<StoreContents, StoreFileError>> {
         let store = self.open.lock().get(plugin).cloned()?;
         Some(store.file.copy_out(to))

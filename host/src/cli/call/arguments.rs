@@ -9,7 +9,6 @@ use crate::router::openrpc::{ALIASES, MEMBERS};
 /// The member of a named call that holds the arguments by position.
 const ARGS: &str = "args";
 
-/// An argument as it was typed.
 pub struct TypedArgument {
     pub text: Zeroizing<String>,
     /// Whether it came from standard input. It may be a secret then, and is never shown.
@@ -33,9 +32,6 @@ pub struct ArgumentError {
 /// `document` is the reply of `rpc.discover`, with the types of the parameters. The command passes an argument of a string parameter on
 /// unchanged, with any quotes: a passphrase may be digits. An argument of another type must be JSON. If the parameter is unknown or has
 /// no type, the command parses the argument as JSON, and passes a string if that fails; a secret for an unknown parameter is a string.
-///
-/// # Errors
-/// [`ArgumentError`].
 pub fn of(typed: &[TypedArgument], method: &str, document: Option<&Value>) -> Result<Zeroizing<String>, ArgumentError> {
     let specs = document.and_then(|document| specs(document, method));
     let mut positions = Vec::new();

@@ -25,10 +25,6 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Calls with the host's cookie in `folder`.
-    ///
-    /// # Errors
-    /// The cookie cannot be read.
     pub fn with_cookie(folder: &Path, url: &str, wallet: Option<&str>) -> Result<Self, CallError> {
         let file = folder.join(COOKIE_FILE);
         let cookie = std::fs::read_to_string(&file).map_err(|source| CallError::Cookie { path: file, source })?;
@@ -58,15 +54,11 @@ impl Connection {
         self
     }
 
-    /// The same connection for another wallet.
     pub fn of_wallet(&self, wallet: &str) -> Self {
         Self { uri: path(Some(wallet)), ..self.clone() }
     }
 
     /// Makes a call with `params` in JSON. Returns the whole reply, whether a result or an error.
-    ///
-    /// # Errors
-    /// There is no reply, or it is not JSON-RPC.
     pub fn call(&self, method: &str, params: &str) -> Result<Value, CallError> {
         let method = json!(method);
         let body = Zeroizing::new(format!(r#"{{"jsonrpc":"1.0","id":"call","method":{method},"params":{params}}}"#));
@@ -98,7 +90,6 @@ impl Connection {
     }
 }
 
-/// The URI path of calls, for a wallet or for none.
 fn path(wallet: Option<&str>) -> String {
     wallet.map_or_else(|| "/".to_owned(), |wallet| format!("/wallet/{}", utf8_percent_encode(wallet, NON_ALPHANUMERIC)))
 }

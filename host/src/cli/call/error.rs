@@ -6,7 +6,6 @@ use outrigger_base::paths::NoHome;
 
 use super::arguments::ArgumentError;
 
-/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     #[error("{0}")]

@@ -35,17 +35,11 @@ pub struct HostAt {
 
 impl HostAt {
     /// The folder of the host's data.
-    ///
-    /// # Errors
-    /// As [`folder`].
     pub fn folder(&self) -> Result<PathBuf, CallError> {
         folder(&self.datadir, self.network.as_deref())
     }
 
     /// A connection to `at`, by default the address that the host last started with.
-    ///
-    /// # Errors
-    /// As [`folder`], and if the cookie cannot be read.
     pub fn connect(&self, at: Option<&str>, wallet: Option<&str>) -> Result<Connection, CallError> {
         let folder = self.folder()?;
         let url = at.map_or_else(|| url(&folder), str::to_owned);

@@ -9,7 +9,6 @@ use super::connection::Connection;
 /// The time before the first query for a call's progress, and between queries.
 const LOOK: Duration = Duration::from_millis(700);
 
-/// The width of the bar.
 const WIDTH: usize = 40;
 
 /// Runs a call, and meanwhile draws the progress of the wallet's scan or of the call, if there is any. The last bar ends with a

@@ -32,9 +32,6 @@ pub(super) fn unix(path: &str, patience: Option<Duration>) -> Result<UnixStream,
 }
 
 /// A TLS connection. An authority in the PEM file `ca`, or by default one of the system's, must have signed the host's certificate.
-///
-/// # Errors
-/// Nothing listens there, `ca` cannot be read, or the handshake fails.
 pub(super) fn tls(
     address: &str,
     ca: Option<&Path>,

@@ -13,9 +13,6 @@ pub struct HiddenInput {
 
 impl HiddenInput {
     /// Turns off echo, and discards earlier input, which the terminal has shown. `None` if standard input is not a terminal.
-    ///
-    /// # Errors
-    /// The terminal's mode cannot be set, or the signal handlers that restore it cannot be installed.
     pub fn begin() -> io::Result<Option<Self>> {
         if !stdin().is_terminal() {
             return Ok(None);
@@ -44,9 +41,6 @@ fn restore(before: &Termios) {
 }
 
 /// On SIGINT, SIGTERM or SIGHUP, runs `tidy` and exits.
-///
-/// # Errors
-/// The signal handlers cannot be installed.
 pub fn at_signal(tidy: impl FnOnce() + Send + 'static) -> io::Result<()> {
     on_signal(move |number| {
         tidy();
@@ -56,9 +50,6 @@ pub fn at_signal(tidy: impl FnOnce() + Send + 'static) -> io::Result<()> {
 }
 
 /// Calls `act` with the number of the first SIGINT, SIGTERM or SIGHUP. Ignores later ones.
-///
-/// # Errors
-/// The signal handlers cannot be installed.
 pub fn on_signal(act: impl FnOnce(i32) + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let (mut interrupt, mut terminate, mut hangup) = {

@@ -28,9 +28,6 @@ pub struct Look {
 }
 
 /// Queries the host. A method that it does not answer, or that the user may not call, leaves its part empty.
-///
-/// # Errors
-/// The host cannot be reached.
 pub fn look(connection: &Connection) -> Result<Look, CallError> {
     let began = Instant::now();
     let chain = result(connection, "getblockchaininfo")?;

@@ -23,7 +23,6 @@ pub struct Comparison {
 
 struct Line {
     what: &'static str,
-    /// The number of equal items.
     equal: usize,
     /// The items that only one of the two has.
     differs: Vec<String>,
@@ -60,9 +59,6 @@ impl Display for Comparison {
 
 /// Compares with the wallet of a running node: balances, descriptors, addresses, confirmed history, transactions, labels
 /// and locked outputs. `node` has the original, and `host` the copy. Comments are left out unless `has_comments`.
-///
-/// # Errors
-/// As [`Side::ask`].
 pub fn with_node(node: &Side, host: &Side, content: &Content, has_comments: bool) -> Result<Comparison, MoveError> {
     let mut compared = Comparison::default();
     compared.add("balances", &balances(node)?, &balances(host)?);
@@ -89,9 +85,6 @@ pub fn with_node(node: &Side, host: &Side, content: &Content, has_comments: bool
 
 /// Compares a wallet with the file that it was imported from: confirmed coins, their sums, transactions, labels and locked outputs. With
 /// `avoid_reuse`, a coin also differs if only one of the two marks its address as used: bitcoind marks addresses only while it is set.
-///
-/// # Errors
-/// As [`Side::ask`].
 pub fn with_content(host: &Side, content: &Content) -> Result<Comparison, MoveError> {
     let mut compared = Comparison::default();
     add_coins(&mut compared, host, content)?;
@@ -102,9 +95,6 @@ pub fn with_content(host: &Side, content: &Content) -> Result<Comparison, MoveEr
 
 /// Compares a wallet with the contents of a file, and with the `balances` in the file, if they can be compared. If the wallet is older than
 /// the import (`is_older`), compares only the entries of the file.
-///
-/// # Errors
-/// As [`Side::ask`].
 pub fn with_file(
     host: &Side,
     content: &Content,

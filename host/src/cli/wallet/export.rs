@@ -50,9 +50,6 @@ pub struct Import {
 
 impl Export {
     /// Writes the file. Returns the report.
-    ///
-    /// # Errors
-    /// The host refuses, or the file exists or cannot be written.
     pub fn run(&self) -> Result<String, MoveError> {
         let host = Side::new("the host", self.at.connect(None, Some(&self.name))?);
         let content = node::read(&host, self.private, || ask_passphrase(&self.name, ""))?;

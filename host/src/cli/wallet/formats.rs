@@ -67,7 +67,6 @@ struct LabelLine {
     spendable: Option<bool>,
 }
 
-/// The last line.
 #[derive(Serialize, Deserialize)]
 struct EndLine {
     r#type: Type,
@@ -88,7 +87,6 @@ enum Type {
     Other,
 }
 
-/// A file that was read.
 #[derive(Default)]
 pub struct Parsed {
     pub content: Content,
@@ -128,10 +126,6 @@ impl Head {
     }
 }
 
-/// Writes a wallet.
-///
-/// # Errors
-/// `out` cannot be written.
 pub fn write(head: &Head, content: &Content, out: &mut impl Write) -> io::Result<()> {
     let mut lines = 0;
     put(out, head, &mut lines)?;

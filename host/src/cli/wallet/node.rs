@@ -38,7 +38,6 @@ struct DescriptorList {
     descriptors: Vec<ListedDescriptor>,
 }
 
-/// A row of `listdescriptors`.
 #[derive(Deserialize)]
 pub struct ListedDescriptor {
     /// Its text, with checksum.
@@ -93,9 +92,6 @@ pub struct Entry {
 }
 
 /// Reads a wallet of a side, with its private keys if `private`. Unlocks a locked wallet with the passphrase, and locks it again.
-///
-/// # Errors
-/// The wallet cannot be copied, or the side refuses a call.
 pub fn read(
     node: &Side,
     private: bool,
@@ -151,17 +147,11 @@ pub fn read(
 }
 
 /// The descriptors of a wallet, with their private keys or without.
-///
-/// # Errors
-/// As [`Side::ask`].
 pub fn listed(side: &Side, private: bool) -> Result<Vec<ListedDescriptor>, MoveError> {
     side.ask("listdescriptors", &json!([private])).map(|DescriptorList { descriptors }| descriptors)
 }
 
 /// The addresses of a wallet's address book with their labels, in order.
-///
-/// # Errors
-/// As [`Side::ask`].
 pub fn labels(side: &Side) -> Result<Vec<(String, String)>, MoveError> {
     let mut labels = Vec::new();
     for label in side.ask::<Vec<String>>("listlabels", &json!([]))? {
@@ -173,9 +163,6 @@ pub fn labels(side: &Side) -> Result<Vec<(String, String)>, MoveError> {
 }
 
 /// The locked outputs, in order.
-///
-/// # Errors
-/// As [`Side::ask`].
 pub fn locked(side: &Side) -> Result<Vec<OutPoint>, MoveError> {
     let listed: Vec<LockedCoin> = side.ask("listlockunspent", &json!([]))?;
     let mut locked: Vec<OutPoint> =
@@ -184,10 +171,6 @@ pub fn locked(side: &Side) -> Result<Vec<OutPoint>, MoveError> {
     Ok(locked)
 }
 
-/// All entries of a wallet's history.
-///
-/// # Errors
-/// As [`Side::ask`].
 pub fn history(side: &Side) -> Result<Vec<Entry>, MoveError> {
     side.ask("listsinceblock", &json!(["", 1, true])).map(|History { transactions }| transactions)
 }

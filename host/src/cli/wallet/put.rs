@@ -18,9 +18,6 @@ const UNLOCKED_FOR: u32 = 86_400;
 const WALLET_ALREADY_THERE: [i64; 2] = [-4, -35];
 
 /// Creates a wallet with this content at the host, whose wallets are in `wallets`. A failure removes the wallet.
-///
-/// # Errors
-/// The host refuses a call.
 pub fn put_new(
     host: &Side,
     wallets: &Path,
@@ -77,9 +74,6 @@ pub fn put(
 }
 
 /// Runs `work` while the copy is unlocked.
-///
-/// # Errors
-/// The side refuses a call, or `work` fails.
 pub fn unlocked<T>(
     side: &Side,
     content: &Content,
@@ -147,9 +141,6 @@ fn import(host: &Side, name: &str, descriptors: &[Descriptor]) -> Result<(), Mov
 }
 
 /// Imports descriptors. Returns for each the reason of its refusal; `None` if it was imported.
-///
-/// # Errors
-/// As [`Side::ask`].
 pub fn request_all(side: &Side, descriptors: &[Descriptor]) -> Result<Vec<Option<String>>, MoveError> {
     if descriptors.is_empty() {
         return Ok(Vec::new());

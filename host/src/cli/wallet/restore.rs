@@ -43,9 +43,6 @@ pub struct Restore {
 
 impl Restore {
     /// Restores the wallet, or reads the backup. Returns the report.
-    ///
-    /// # Errors
-    /// The file is no backup or damaged, or the host refuses it.
     pub fn run(&self) -> Result<String, MoveError> {
         let path = self.file.as_path();
         let in_file = |error: &dyn std::fmt::Display| MoveError::Backup(format!("{}: {error}", path.display()));
@@ -56,42 +53,24 @@ impl Restore {
             let Some(identity) = &self.identity else {
                 return Err(in_file(&"it is encrypted with age: name the file with the identity by --identity"));
             };
-            let mut plain = match self.dry_run {
-                true => Plain::InMemory(scratch()?),
-                false => Plain::Named(decrypted_file()?),
-            };
-            sealed::open(&file, identity, plain.file()).map_err(|error| in_file(&error))?;
+            let mut plain = decrypted_file()?;
+            if self.dry_run {
+                // Nobody else reads it. Without a name, not even a kill leaves it behind.
+                std::fs::remove_file(plain.path())?;
+            }
+            sealed::open(&file, identity, &mut plain.file).map_err(|error| in_file(&error))?;
             decrypted = Some(plain);
         }
-        let plain = decrypted.as_mut().map_or(&file, |plain| plain.file());
+        let plain = decrypted.as_ref().map_or(&file, |plain| &plain.file);
         if self.dry_run {
             return report(&file, plain, path, is_sealed);
         }
         check_file(plain, path).map_err(|error| in_file(&error))?;
-        let readable = match &decrypted {
-            Some(Plain::Named(unfinished)) => unfinished.path(),
-            _ => path,
-        };
+        let readable = decrypted.as_ref().map_or(path, Unfinished::path);
         let host = Side::new("the host", self.at.connect(None, None)?);
         let name = self.r#as.as_deref().unwrap_or_default();
         host.ask::<Value>("restorewallet", &json!([name, readable.canonicalize()?]))?;
         Ok(format!("restored as the wallet \"{name}\""))
-    }
-}
-
-/// A decrypted backup.
-enum Plain {
-    InMemory(File),
-    /// A file with a path, which the host can read. It is removed at the end.
-    Named(Unfinished),
-}
-
-impl Plain {
-    fn file(&mut self) -> &mut File {
-        match self {
-            Self::InMemory(file) => file,
-            Self::Named(unfinished) => &mut unfinished.file,
-        }
     }
 }
 
@@ -103,19 +82,6 @@ fn decrypted_file() -> Result<Unfinished, MoveError> {
     let path = unfinished.path().to_owned();
     at_signal(move || drop(std::fs::remove_file(path)))?;
     Ok(unfinished)
-}
-
-/// A file without a name, in memory if the system can do that.
-#[cfg(target_os = "linux")]
-fn scratch() -> io::Result<File> {
-    Ok(rustix::fs::memfd_create("backup", rustix::fs::MemfdFlags::CLOEXEC)?.into())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn scratch() -> io::Result<File> {
-    let name = format!("outrigger-{}", std::process::id());
-    let unfinished = Unfinished::create(&std::env::temp_dir(), &name)?;
-    unfinished.file.try_clone()
 }
 
 /// A time in RFC 3339.

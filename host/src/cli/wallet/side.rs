@@ -20,9 +20,6 @@ impl Side {
     }
 
     /// Makes a call.
-    ///
-    /// # Errors
-    /// There is no reply, the reply is an error, or its result has an unexpected form.
     pub fn ask<T: DeserializeOwned>(&self, method: &str, params: &Value) -> Result<T, MoveError> {
         let params = Zeroizing::new(params.to_string());
         let reply = self.connection.call(method, &params);

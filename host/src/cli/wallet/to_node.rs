@@ -28,9 +28,6 @@ pub struct ToNode {
 
 impl ToNode {
     /// Makes the copy and compares it. Returns the report.
-    ///
-    /// # Errors
-    /// The host or the node refuses, or the copy differs.
     pub fn run(&self) -> Result<String, MoveError> {
         let name = self.r#as.as_deref().unwrap_or(&self.name);
         let host = Side::new("the host", self.at.connect(None, Some(&self.name))?);

@@ -29,9 +29,6 @@ impl HistoryPlugin {
     /// # Result
     /// {"amount": n, "fee": n, "confirmations": n, ..., "details": [...], "hex": "...", "decoded": {...}}    (json
     /// object) Amounts are in BTC. The fee is negative, and present for sent transactions only.
-    ///
-    /// # Example
-    /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0
     #[method(inline, wallet_only)]
     fn gettransaction(
         call: &Call<'_>,
@@ -88,12 +85,6 @@ impl HistoryPlugin {
     /// Abandons a transaction that is neither in a block nor in the mempool. Its inputs become spendable again.
     ///
     /// * `txid` - The transaction's id.
-    ///
-    /// # Result
-    /// null    (json null)
-    ///
-    /// # Example
-    /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0
     #[method]
     fn abandontransaction(call: &Call<'_>, #[arg(kind = "hex")] txid: &str) -> Result<(), RpcError> {
         call.wallet()?;
@@ -110,9 +101,6 @@ impl HistoryPlugin {
     /// * `txid` - The transaction's id.
     /// * `comment` (default: unchanged) - The purpose of the payment. An empty text removes the comment.
     /// * `comment_to` (default: unchanged) - The recipient of the payment. An empty text removes the comment.
-    ///
-    /// # Result
-    /// null    (json null)
     ///
     /// # Example
     /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0 rent

@@ -252,8 +252,8 @@ fn store(input: &mut Input, outcome: PartialOutcome, spent: &TxOut, signing: &Si
             }
             if let Some(provider) = signing.providers.input(index).filter(|_| signing.options.bip32_derivs) {
                 add_origins(&asked, &provider.origins, &mut input.origins, &mut input.tap_origins);
-                let keys = key_path(spent, input.tap_internal_key, signing);
-                add_key_path_origins(keys, &provider.origins, &mut input.tap_origins);
+                let (key, rules) = (input.tap_internal_key, &signing.call.rules);
+                add_key_path_origins(spent, key, rules, &provider.origins, &mut input.tap_origins);
             }
         }
     }
@@ -296,21 +296,18 @@ fn add_origins(
     }
 }
 
-/// The internal key of an output, and since release 31 its output key if it is taproot. bitcoind looks them up even for inputs
-/// with a signature.
-fn key_path(output: &TxOut, internal_key: Option<[u8; 32]>, signing: &Signing<'_>) -> impl Iterator<Item = [u8; 32]> {
-    let is_taproot = signing.call.rules.output_key_origins && output.script_pubkey.is_p2tr();
-    let output_key = output.script_pubkey.as_bytes().get(2..).filter(|_| is_taproot);
-    internal_key.into_iter().chain(output_key.and_then(|key| key.try_into().ok()))
-}
-
-/// Adds the origins of the keys of a taproot key path. Existing origins stay.
+/// Adds the origins of the internal key of an output, and since release 31 of its output key if it is taproot. Existing origins stay.
+/// bitcoind looks the keys up even for inputs with a signature.
 fn add_key_path_origins(
-    keys: impl Iterator<Item = [u8; 32]>,
+    output: &TxOut,
+    internal_key: Option<[u8; 32]>,
+    rules: &Rules,
     known: &Origins,
     tap_origins: &mut BTreeMap<[u8; 32], TaprootOrigin>,
 ) {
-    for key in keys {
+    let is_taproot = rules.output_key_origins && output.script_pubkey.is_p2tr();
+    let output_key = output.script_pubkey.as_bytes().get(2..).filter(|_| is_taproot);
+    for key in internal_key.into_iter().chain(output_key.and_then(|key| key.try_into().ok())) {
         if let Some(origin) = known.of_x_only(&key) {
             tap_origins.entry(key).or_insert_with(|| (BTreeSet::new(), origin.clone()));
         }
@@ -345,8 +342,8 @@ pub fn update_outputs(psbt: &mut Psbt, signing: &Signing<'_>) {
         }
         if signing.options.bip32_derivs {
             add_origins(&asked, &provider.origins, &mut output.origins, &mut output.tap_origins);
-            let keys = key_path(paid, output.tap_internal_key, signing);
-            add_key_path_origins(keys, &provider.origins, &mut output.tap_origins);
+            let (key, rules) = (output.tap_internal_key, &signing.call.rules);
+            add_key_path_origins(paid, key, rules, &provider.origins, &mut output.tap_origins);
         }
     }
 }

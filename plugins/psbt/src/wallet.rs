@@ -33,9 +33,6 @@ impl PsbtPlugin {
     /// # Result
     /// {"psbt": "str", "complete": true|false, "hex": "hex"}    (json object) hex is the transaction if it is
     /// complete.
-    ///
-    /// # Example
-    /// "cHNidP8B..."
     #[method]
     fn walletprocesspsbt(
         call: &Call<'_>,

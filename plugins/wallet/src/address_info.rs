@@ -28,9 +28,6 @@ impl WalletPlugin {
     /// # Result
     /// {"address": "...", "scriptPubKey": "...", "ismine": true|false, "solvable": true|false, ..., "labels":
     /// ["..."]}    (json object)
-    ///
-    /// # Example
-    /// bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080
     #[method(inline)]
     fn getaddressinfo(call: &Call<'_>, address: &str) -> Result<Map<String, Value>, RpcError> {
         call.wallet()?;

@@ -3,30 +3,18 @@
 use std::collections::HashMap;
 
 use bitcoin::{OutPoint, Txid};
-use outrigger_kit::services;
 use outrigger_kit::spend::coins;
+use outrigger_kit::{outpoint, services};
 use outrigger_sdk::methods::Json;
-use outrigger_sdk::params::{Type, hash};
-use outrigger_sdk::{Call, RpcError, methods, typed};
+use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::Value;
 
 use crate::{WalletPlugin, transactions};
 
-fn outpoint(value: &Value) -> Result<OutPoint, RpcError> {
-    let entry = typed::object(value)?;
-    let txid = typed::member(entry, "txid", Type::String)?;
-    let vout = typed::member(entry, "vout", Type::Number)?;
-    let txid = hash(txid, "txid")?;
-    let vout: i32 = typed::integer(vout)?;
-    let vout =
-        u32::try_from(vout).map_err(|_| RpcError::invalid_parameter("Invalid parameter, vout cannot be negative"))?;
-    Ok(OutPoint { txid, vout })
-}
-
 /// The outputs to lock or unlock. As in Bitcoin Core, an invalid output is reported before a malformed later element.
 fn named_coins(call: &Call<'_>, list: &[Value], unlock: bool, persistent: bool) -> Result<Vec<OutPoint>, RpcError> {
     let mut unread = Ok(());
-    let read = |value| outpoint(value).map_err(|error| unread = Err(error)).ok();
+    let read = |value| outpoint(value, false).map_err(|error| unread = Err(error)).ok();
     let coins: Vec<OutPoint> = list.iter().map_while(read).collect();
     let outputs = output_counts(call, &coins)?;
     let spent = coins::spent(services(call), &coins)?;

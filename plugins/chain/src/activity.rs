@@ -78,11 +78,8 @@ impl Activity<'_> {
             // The transaction may have left the mempool meanwhile.
             let Some(found) = mempool.transactions(scope, vec![entry.txid])?.pop().flatten() else { continue };
             let transaction = decode_transaction(&found, entry.txid)?;
-            let mut spent = Vec::with_capacity(transaction.input.len());
-            for input in &transaction.input {
-                spent.push(spent_by_mempool(self.call, input.previous_output)?);
-            }
-            let Some(spent) = spent.into_iter().collect::<Option<Vec<TxOut>>>() else { continue };
+            let spent = transaction.input.iter().map(|input| spent_by_mempool(self.call, input.previous_output));
+            let Some(spent) = spent.collect::<Result<Option<Vec<TxOut>>, _>>()? else { continue };
             self.add(&transaction, &spent, None)?;
         }
         Ok(())

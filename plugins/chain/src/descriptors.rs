@@ -68,10 +68,8 @@ impl ChainPlugin {
             Some((begin, end)) => (begin, end),
             None => (0, 0),
         };
-        let mut lists = Vec::with_capacity(descriptors.len());
-        for descriptor in &descriptors {
-            lists.push(addresses(call, descriptor, begin, end)?);
-        }
+        let lists = descriptors.iter().map(|descriptor| addresses(call, descriptor, begin, end));
+        let mut lists = lists.collect::<Result<Vec<_>, _>>()?;
         match (lists.len(), lists.pop()) {
             (1, Some(only)) => Ok(only),
             (_, last) => Ok(lists.into_iter().chain(last).collect()),

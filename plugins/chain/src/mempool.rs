@@ -145,10 +145,15 @@ impl ChainPlugin {
     /// '[{"txid": "1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0", "vout": 0}]'
     #[method(category = "Blockchain")]
     fn gettxspendingprevout(call: &Call<'_>, outputs: &[Value]) -> Result<Value, RpcError> {
-        let outpoints = outpoints(outputs)?;
+        if outputs.is_empty() {
+            return Err(RpcError::invalid_parameter("Invalid parameter, outputs are missing"));
+        }
+        let outpoints = outputs.iter().map(|output| outpoint(output, true)).collect::<Result<Vec<_>, _>>()?;
         let spenders = call.host.mempool.spenders(call.scope, outpoints.clone())?;
-        let entry = |(outpoint, spender): (&OutPoint, Option<Txid>)| json!({"txid": outpoint.txid, "vout": outpoint.vout, "spendingtxid": spender});
-        Ok(outpoints.iter().zip(spenders).map(entry).map(without_nulls).collect())
+        let entry = |(outpoint, spender): (&OutPoint, Option<Txid>)| {
+            without_nulls(json!({"txid": outpoint.txid, "vout": outpoint.vout, "spendingtxid": spender}))
+        };
+        Ok(outpoints.iter().zip(spenders).map(entry).collect())
     }
 
     /// Writes the mempool to mempool.dat in the data directory of the chain. bitcoind can read the file.
@@ -265,12 +270,4 @@ fn entry_json(call: &Call<'_>, entry: &MempoolEntry, chunk: Option<&Chunk>) -> V
         "bip125-replaceable": rules.bip125_key.then_some(entry.replaceable),
         "unbroadcast": entry.unbroadcast,
     }))
-}
-
-/// Parses the argument `outputs`.
-fn outpoints(values: &[Value]) -> Result<Vec<OutPoint>, RpcError> {
-    if values.is_empty() {
-        return Err(RpcError::invalid_parameter("Invalid parameter, outputs are missing"));
-    }
-    values.iter().map(|value| outpoint(value, true)).collect()
 }

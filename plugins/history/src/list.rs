@@ -136,8 +136,8 @@ impl HistoryPlugin {
     }
 }
 
-/// Collects entries from the newest transaction back, and reverses them at the end: the oldest is first, and the entries of one
-/// transaction are in reverse order, too.
+/// Collects entries from the newest transaction back, and reverses them at the end. Then the oldest is first, and the
+/// entries of one transaction are in reverse order, too.
 struct Backwards<'q> {
     writer: EntryWriter<'q>,
     /// The entries, one after the other.

@@ -6,7 +6,7 @@ use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::hash_text;
 use outrigger_sdk::service::ErrorKind;
-use outrigger_sdk::service::wallet::{MAX_TEXT_LEN, Synced};
+use outrigger_sdk::service::wallet::MAX_TEXT_LEN;
 use outrigger_sdk::standard::json::{Shown, ShownWithChange};
 use outrigger_sdk::{Call, RpcError, methods};
 
@@ -77,8 +77,11 @@ impl HistoryPlugin {
             serde_json::to_writer(&mut reply, &ShownWithChange(Shown(&decoded, viewpoint.network), change))
                 .map_err(|error| RpcError::internal(error.to_string()))?;
         }
-        write_last_block(&mut reply, viewpoint.synced);
-        reply.push(b'}');
+        json::key!(&mut reply, "lastprocessedblock");
+        reply.push(b'{');
+        json::key!(&mut reply, "hash", hash, viewpoint.synced.hash.as_byte_array());
+        json::key!(&mut reply, "height", number, viewpoint.synced.height);
+        reply.extend_from_slice(b"}}");
         Ok(Json(reply))
     }
 
@@ -127,14 +130,6 @@ impl HistoryPlugin {
         }
         Ok(())
     }
-}
-
-fn write_last_block(reply: &mut Vec<u8>, synced: Synced) {
-    json::key!(reply, "lastprocessedblock");
-    reply.push(b'{');
-    json::key!(reply, "hash", hash, synced.hash.as_byte_array());
-    json::key!(reply, "height", number, synced.height);
-    reply.push(b'}');
 }
 
 fn unknown_transaction() -> RpcError {

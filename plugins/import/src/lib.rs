@@ -63,15 +63,14 @@ impl Plugin for ImportPlugin {
     fn event(&self, event: Event) {
         match event {
             Event::RescanFinished { wallet, rescan, outcome, last_height, widened } => {
+                let mut lack = None;
                 if let RescanOutcome::Unreadable { block_time } = outcome {
+                    lack = is_validating(&self.host, Scope::NONE).then_some(Lack::Background);
                     let message = format!(
                         "the rescan of wallet '{wallet}' could not read all blocks; the last unread block has time {block_time}"
                     );
                     self.host.log(Level::Warn, message);
                 }
-                let is_unreadable = matches!(outcome, RescanOutcome::Unreadable { .. });
-                let background = is_unreadable && is_validating(&self.host, Scope::NONE);
-                let lack = background.then_some(Lack::Background);
                 Waiting::finished(&self.waiting, &wallet, rescan, RescanEnd { outcome, last_height, widened, lack });
             }
             Event::ShuttingDown => {

@@ -271,19 +271,17 @@ pub struct Outcomes {
 impl Outcomes {
     fn finish(mut self, end: &RescanEnd) -> Result<Vec<Outcome>, RpcError> {
         match &end.outcome {
-            RescanOutcome::Complete if end.widened => self.warn_of_range(),
+            // Any of the ranges may have been too short.
+            RescanOutcome::Complete if end.widened => {
+                for outcome in self.outcomes.iter_mut().filter(|outcome| outcome.success && outcome.ranged) {
+                    outcome.warnings.push(RANGE_WIDENED.to_owned());
+                }
+            }
             RescanOutcome::Complete => {}
             RescanOutcome::Aborted => return Err(aborted_by_user()),
             RescanOutcome::Unreadable { block_time } => self.fail_unscanned(i64::from(*block_time), end.lack),
         }
         Ok(self.outcomes)
-    }
-
-    /// Adds a warning to each imported range, because any may have been too short.
-    fn warn_of_range(&mut self) {
-        for outcome in self.outcomes.iter_mut().filter(|outcome| outcome.success && outcome.ranged) {
-            outcome.warnings.push(RANGE_WIDENED.to_owned());
-        }
     }
 
     /// Fails the requests that may have transactions in the block of `block_time`, or before it.

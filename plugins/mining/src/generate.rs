@@ -325,15 +325,11 @@ fn assemble(rules: &Rules, next: &NextBlock, script: ScriptBuf, fees: Amount, tr
 }
 
 impl Effort<'_> {
-    /// Whether the client disconnected, the call timed out, or the plugin is stopping.
-    fn is_cancelled(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed) || !self.call.is_wanted()
-    }
-
-    /// Searches for a nonce that meets the header's target. Returns whether it found one.
+    /// Searches for a nonce that meets the header's target. Returns whether it found one. Gives up once the client has
+    /// left, the call has timed out, or the plugin is stopping.
     fn find_nonce(&mut self, header: &mut Header) -> bool {
         let target = Target::from_compact(header.bits);
-        while self.tries > 0 && !self.is_cancelled() {
+        while self.tries > 0 && !self.stopping.load(Ordering::Relaxed) && self.call.is_wanted() {
             let round = self.tries.min(TRIES_PER_CHECK);
             for tried in 0..round {
                 if target.is_met_by(header.block_hash()) {

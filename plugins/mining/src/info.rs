@@ -15,12 +15,6 @@ use crate::MiningPlugin;
 /// The number of blocks for the estimate of the network's hash rate in getmininginfo.
 const HASH_RATE_BLOCKS: u32 = 120;
 
-/// The number of blocks between two adjustments of the difficulty: two weeks. Bitcoin Core 29 counts one day on regtest,
-/// although the difficulty never changes there.
-fn adjustment_blocks(network: Network) -> u32 {
-    if network == Network::Regtest { 144 } else { 2016 }
-}
-
 #[methods]
 impl MiningPlugin {
     /// Returns the state of chain and mempool for miners.
@@ -86,8 +80,8 @@ impl MiningPlugin {
             Ok(height) if height <= tip => height,
             _ => return Err(RpcError::invalid_parameter("Block does not exist at specified height")),
         };
-        // -1 selects the blocks since the last adjustment of the difficulty.
-        let interval = adjustment_blocks(info.network);
+        // The difficulty changes every two weeks. Bitcoin Core 29 counts one day on regtest, where it never changes.
+        let interval = if info.network == Network::Regtest { 144 } else { 2016 };
         let blocks = u32::try_from(nblocks).unwrap_or(height % interval + 1);
         let last = find_block(call, BlockRef::Height { height })?;
         Ok(work::float(hash_rate(call, &last, blocks)?))

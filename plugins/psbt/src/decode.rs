@@ -89,6 +89,8 @@ fn input_json(input: &Input, spends: Option<&TxIn>, network: Network) -> Value {
         let control_blocks: Vec<String> = control_blocks.iter().map(|block| encode_hex(&block.0)).collect();
         json!({"script": encode_hex(script), "leaf_ver": version, "control_blocks": control_blocks})
     };
+    // The type is in the lowest byte. bitcoind shows an unknown type as an empty string.
+    let sighash = |stored: i32| Sighash::from_ecdsa_byte(stored.to_le_bytes()[0]).map_or("", Sighash::name);
     let final_script_sig = Some(&input.final_script_sig).filter(|script| !script.is_empty());
     let [ripemd160, sha256, hash160, hash256] = input.preimages.each_ref().map(hex_json);
     without_empty(json!({
@@ -97,7 +99,7 @@ fn input_json(input: &Input, spends: Option<&TxIn>, network: Network) -> Value {
         }),
         "non_witness_utxo": input.non_witness_utxo.as_ref().map(|transaction| transaction_json(transaction, network)),
         "partial_signatures": hex_json(input.partial_sigs.values().map(|(key, signature)| (key, signature))),
-        "sighash": input.sighash_type.map(sighash_name),
+        "sighash": input.sighash_type.map(sighash),
         "redeem_script": inner_script_json(&input.redeem_script),
         "witness_script": inner_script_json(&input.witness_script),
         "bip32_derivs": origins_json(&input.origins),
@@ -148,7 +150,6 @@ fn output_json(output: &Output, paid: Option<&TxOut>, network: Network) -> Value
 /// An input or output without the members that bitcoind omits.
 fn without_empty(mut object: Value) -> Value {
     let shows = |key: &String, value: &mut Value| match value {
-        // bitcoind shows an unknown sighash type as an empty string.
         Value::String(text) => !text.is_empty() || key == "sighash",
         Value::Array(values) => !values.is_empty(),
         Value::Object(members) => !members.is_empty(),
@@ -156,12 +157,6 @@ fn without_empty(mut object: Value) -> Value {
     };
     object.as_object_mut().into_iter().for_each(|members| members.retain(shows));
     object
-}
-
-/// The name of the sighash type in the lowest byte; empty for an unknown type.
-fn sighash_name(sighash_type: i32) -> &'static str {
-    let [byte, ..] = sighash_type.to_le_bytes();
-    Sighash::from_ecdsa_byte(byte).map_or("", Sighash::name)
 }
 
 fn inner_script_json(script: &Script) -> Value {

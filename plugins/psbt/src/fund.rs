@@ -14,14 +14,6 @@ use crate::PsbtPlugin;
 use crate::sign::SignOptions;
 use crate::wallet::fill;
 
-/// Checks the type of `inputs`. The manifest accepts any type, because this required array may be null.
-fn check_inputs(inputs: &Value) -> Result<(), RpcError> {
-    match Type::of(inputs) {
-        Type::Null | Type::Array => Ok(()),
-        _ => Err(typed::wrong_argument(1, "inputs", inputs, Type::Array)),
-    }
-}
-
 #[methods(category = "Wallet", long_running)]
 impl PsbtPlugin {
     /// Makes a PSBT of inputs and outputs. The wallet adds inputs to pay for the outputs and the fee, and a change
@@ -78,7 +70,10 @@ impl PsbtPlugin {
         #[arg(kind = "numeric")] version: Option<&Value>,
         #[arg(kind = "numeric")] psbt_version: Option<&Value>,
     ) -> Result<Value, RpcError> {
-        check_inputs(inputs)?;
+        // The manifest accepts any type, because this required array may be null.
+        if !inputs.is_null() && !inputs.is_array() {
+            return Err(typed::wrong_argument(1, "inputs", inputs, Type::Array));
+        }
         let wallet = call.wallet()?;
         let mut options = options.map(std::mem::take).unwrap_or_default();
         let settings = &call.host.wallet.spend_settings(call.scope)?;

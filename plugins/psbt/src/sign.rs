@@ -54,22 +54,8 @@ pub struct Signing<'a> {
     pub providers: &'a Providers,
     pub keys: &'a dyn KeySource,
     pub options: SignOptions,
-    /// The source of the sighash type that signatures must have; `None` accepts any type.
+    /// The source of the sighash type that signatures must have. `None` accepts any type, as some releases always do.
     pub sighashes: Option<SighashSource>,
-}
-
-impl<'a> Signing<'a> {
-    /// Ignores `source` if the call's release accepts signatures with any sighash type.
-    pub fn new(
-        call: &'a Call<'a>,
-        providers: &'a Providers,
-        keys: &'a dyn KeySource,
-        options: SignOptions,
-        source: Option<SighashSource>,
-    ) -> Self {
-        let sighashes = source.filter(|_| call.rules.psbt_sighashes);
-        Self { call, providers, keys, options, sighashes }
-    }
 }
 
 /// The state of an input after signing.
@@ -134,6 +120,7 @@ fn agree_on_sighash(input: &mut Input, spent: &Script, source: SighashSource) ->
 /// Signs the inputs that are not final, and finalises them if the options say so. With `accept_final`, every final input with its
 /// previous transaction counts as complete, and an input whose sighash types disagree is skipped instead of failing the call.
 pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, accept_final: bool) -> Result<Vec<InputState>, RpcError> {
+    let sighashes = signing.sighashes.filter(|_| signing.call.rules.psbt_sighashes);
     let spent = psbt.spent();
     let verified = verified(psbt, &spent);
     let initial = |verified| InputState { complete: verified, verified, ..InputState::default() };
@@ -141,7 +128,7 @@ pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, accept_final: bool) -
     let mut open = Vec::new();
     for ((index, state), (input, spent)) in states.iter_mut().enumerate().zip(psbt.inputs.iter_mut().zip(&spent)) {
         let Some(spent) = spent.as_ref().filter(|_| !state.verified) else { continue };
-        if let Some(source) = signing.sighashes.filter(|_| accept_final || !input.is_final())
+        if let Some(source) = sighashes.filter(|_| accept_final || !input.is_final())
             && !agree_on_sighash(input, &spent.script_pubkey, source)
         {
             if accept_final {
@@ -296,8 +283,8 @@ fn add_origins(
     }
 }
 
-/// Adds the origins of the internal key of an output, and since release 31 of its output key if it is taproot. Existing origins stay.
-/// bitcoind looks the keys up even for inputs with a signature.
+/// Adds the origins of an output's internal key, and since release 31 of a taproot output key. Existing origins stay. bitcoind
+/// looks the keys up even for inputs with a signature.
 fn add_key_path_origins(
     output: &TxOut,
     internal_key: Option<[u8; 32]>,
@@ -406,7 +393,8 @@ pub fn finalize(call: &Call<'_>, psbt: &mut Psbt, source: SighashSource) -> Resu
     }
     let (providers, keys) = (Providers::Shared(Box::default()), LocalKeys::default());
     let options = SignOptions { sighash: None, bip32_derivs: false, finalize: true };
-    sign_inputs(psbt, &Signing::new(call, &providers, &keys, options, Some(source)), true)
+    let signing = Signing { call, providers: &providers, keys: &keys, options, sighashes: Some(source) };
+    sign_inputs(psbt, &signing, true)
 }
 
 /// The transaction with the final scriptSigs and witnesses.

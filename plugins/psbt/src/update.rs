@@ -152,8 +152,8 @@ fn process(call: &Call<'_>, psbt: &mut Psbt, data: DescriptorData, options: Sign
     check_lock_time(psbt)?;
     add_spent(call, psbt, &data.provider.solving)?;
     let providers = Providers::Shared(Box::new(data.provider));
-    let source = Some(SighashSource::Argument(options.sighash));
-    let signing = Signing::new(call, &providers, &data.keys, options, source);
+    let sighashes = Some(SighashSource::Argument(options.sighash));
+    let signing = Signing { call, providers: &providers, keys: &data.keys, options, sighashes };
     sign_inputs(psbt, &signing, false)?;
     update_outputs(psbt, &signing);
     // Below release 30, bitcoind ignores the requested sighash type here.

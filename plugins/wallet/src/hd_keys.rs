@@ -165,10 +165,7 @@ impl WalletPlugin {
         let xprv = private.then(|| Secret::new(derived.to_string()));
         derived.private_key.non_secure_erase();
         // Even with `{:#}`, a `DerivationPath` marks hardened steps with an apostrophe.
-        let steps = path.into_iter().fold(String::new(), |steps, step| match step {
-            ChildNumber::Normal { index } => format!("{steps}/{index}"),
-            ChildNumber::Hardened { index } => format!("{steps}/{index}h"),
-        });
-        to_json(Derived { origin: format!("[{fingerprint}{steps}]"), xpub, xprv: xprv.as_ref().map(Secret::expose) })
+        let steps = path.to_string().replace('\'', "h");
+        to_json(Derived { origin: format!("[{fingerprint}/{steps}]"), xpub, xprv: xprv.as_ref().map(Secret::expose) })
     }
 }

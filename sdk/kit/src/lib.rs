@@ -3,7 +3,7 @@
 //! - [`spend`]: coin selection, fees, and transactions that a wallet's coins pay for. It asks [`services()`].
 //! - [`descriptor`]: output descriptors. [`descriptor_syntax`]: the syntax of a Bitcoin Core release. [`scan_object`]: a descriptor
 //!   with a range.
-//! - [`given`], [`outpoint`], [`invalid_label`]: arguments. [`without_nulls`]: results with members that some answers lack.
+//! - [`given`], [`outpoint`], [`invalid_label`]: arguments. [`without_nulls`]: results with optional members.
 //! - [`blocks`]: blocks of the chain.
 //! - [`psbt`]: partially signed transactions.
 //! - [`parallel`]: work on all processors.
@@ -68,11 +68,8 @@ pub fn outpoint(value: &Value, strict: bool) -> Result<OutPoint, RpcError> {
     Ok(OutPoint { txid, vout: u32::try_from(vout).map_err(negative)? })
 }
 
-/// A descriptor's text with its range.
-type Scanned<'a> = (&'a str, Option<(u32, u32)>);
-
 /// The descriptor and the range of a scan object: a text, or an object with `desc` and `range`.
-pub fn scan_object(value: &Value) -> Result<Scanned<'_>, RpcError> {
+pub fn scan_object(value: &Value) -> Result<(&str, Option<(u32, u32)>), RpcError> {
     let object = match value {
         Value::String(text) => return Ok((text.as_str(), None)),
         Value::Object(object) => object,

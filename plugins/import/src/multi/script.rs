@@ -1,6 +1,6 @@
 //! A request of importmulti with a script or an address.
 
-use bitcoin::{Network, PublicKey, Script, ScriptBuf};
+use bitcoin::{Network, PublicKey, ScriptBuf};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::params::{decode_hex, encode_hex};
 use outrigger_sdk::standard::{ScriptKind, classify, to_script};
@@ -57,16 +57,13 @@ pub(super) fn read(
 
 fn bare_script(text: &str, internal: bool) -> Result<ScriptBuf, RpcError> {
     let script = hex_script(text).ok_or_else(|| refuse_quoting(&format!("Invalid scriptPubKey \"{text}\"")))?;
-    if !internal && !has_address(&script) {
+    // A script that pays to one destination has an address. For a bare public key, it is that of the hash.
+    let kind = classify(&script);
+    if !internal && matches!(kind, ScriptKind::NonStandard | ScriptKind::NullData | ScriptKind::Multisig { .. }) {
         let message = "Internal must be set to true for nonstandard scriptPubKey imports.";
         return Err(RpcError::invalid_parameter(message));
     }
     Ok(script)
-}
-
-/// Whether a script pays to one destination. A bare public key has the address of its hash.
-fn has_address(script: &Script) -> bool {
-    !matches!(classify(script), ScriptKind::NonStandard | ScriptKind::NullData | ScriptKind::Multisig { .. })
 }
 
 /// Decodes a script from hexadecimal. `None` for an empty text.

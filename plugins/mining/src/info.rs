@@ -140,8 +140,7 @@ impl MiningPlugin {
     fn preciousblock(call: &Call<'_>, blockhash: &str) -> Result<(), RpcError> {
         let hash = params::hash_text(blockhash, "blockhash")?;
         find_block(call, BlockRef::Hash { hash })?;
-        call.host.chain.precious_block(call.scope, hash)?;
-        Ok(())
+        Ok(call.host.chain.precious_block(call.scope, hash)?)
     }
 }
 

@@ -93,8 +93,7 @@ impl PsbtPlugin {
     #[method]
     fn combinepsbt(call: &Call<'_>, txs: &[Value]) -> Result<String, RpcError> {
         let psbts = txs.iter().map(|value| read_psbt(call, typed::text(value)?));
-        let psbts = psbts.collect::<Result<Vec<_>, _>>()?;
-        let mut psbts = psbts.into_iter();
+        let mut psbts = psbts.collect::<Result<Vec<_>, _>>()?.into_iter();
         let empty = || RpcError::invalid_parameter("Parameter 'txs' cannot be empty");
         let mut combined = psbts.next().ok_or_else(empty)?;
         if !psbts.all(|psbt| combined.combine(&psbt, &call.rules)) {

@@ -69,7 +69,6 @@ impl WalletPlugin {
         call.wallet()?;
         let script = arguments::single_address(address, call.network()?)?;
         let label = arguments::label(label)?;
-        call.host.book.set_label(call.scope, script, label)?;
-        Ok(())
+        Ok(call.host.book.set_label(call.scope, script, label)?)
     }
 }

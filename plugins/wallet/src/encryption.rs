@@ -132,7 +132,6 @@ impl WalletPlugin {
         let wallet = call.wallet()?;
         require_encrypted(&wallet, "walletlock")?;
         refuse_during_rescan(&wallet, "locking the wallet")?;
-        call.host.admin.lock(call.scope)?;
-        Ok(())
+        Ok(call.host.admin.lock(call.scope)?)
     }
 }

@@ -32,8 +32,7 @@ impl WalletPlugin {
     #[method(long_running)]
     fn backupwallet(call: &Call<'_>, destination: String) -> Result<(), RpcError> {
         call.wallet()?;
-        call.host.admin.backup(call.scope, destination)?;
-        Ok(())
+        Ok(call.host.admin.backup(call.scope, destination)?)
     }
 
     /// Copies the wallet without its private keys to a new file for restorewallet: descriptors, labels, transactions,

@@ -68,8 +68,11 @@ pub fn outpoint(value: &Value, strict: bool) -> Result<OutPoint, RpcError> {
     Ok(OutPoint { txid, vout: u32::try_from(vout).map_err(negative)? })
 }
 
+/// A descriptor's text with its range.
+type Scanned<'a> = (&'a str, Option<(u32, u32)>);
+
 /// The descriptor and the range of a scan object: a text, or an object with `desc` and `range`.
-pub fn scan_object(value: &Value) -> Result<(&str, Option<(u32, u32)>), RpcError> {
+pub fn scan_object(value: &Value) -> Result<Scanned<'_>, RpcError> {
     let object = match value {
         Value::String(text) => return Ok((text.as_str(), None)),
         Value::Object(object) => object,

@@ -66,7 +66,8 @@
 //! The text before the list is the help. The list has one item for each argument: `` * `name` - Its help. `` With
 //! `(default: ...)` after the name, help shows the text as the default. Below an object, a list of
 //! `` * `name` (boolean; default: true) - Its help. `` declares members that calls by name may give as arguments. The sections `# Result`
-//! and `# Example` are parts of help too. All other sections are for rustdoc only.
+//! and `# Example` are parts of help too. By default, the result of a function that returns `Result<(), E>` is null, and
+//! the example has samples of the required arguments. All other sections are for rustdoc only.
 //!
 //! `#[arg(...)]` before an argument takes `default = ...`, the value of an argument that is left out; `alias = "..."`, another
 //! name of it; and `kind = "..."`, a type that the Rust type does not determine: `hex`, `amount`, `amounts`, `outputs` or `verbosity`.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use bitcoin::{OutPoint, Transaction, TxOut};
 use outrigger_kit::blocks::find_block;
+use outrigger_kit::without_nulls;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::service::mempool::MempoolEntry;
 use outrigger_sdk::standard::{script_json, transaction_from_bytes};
 use outrigger_sdk::{Call, RpcError, amount, methods, params, typed};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::ChainPlugin;
 use crate::blocks::block_not_available;
@@ -31,27 +32,30 @@ impl Activity<'_> {
         let is_wanted = |output: &TxOut| needles.has(&output.script_pubkey);
         let inputs = transaction.input.iter().zip(spent).enumerate();
         for (index, (input, output)) in inputs.filter(|(_, (_, output))| is_wanted(output)) {
-            let mut event = head("spend", output, block);
-            event.insert("spend_txid".into(), json!(txid));
-            event.insert("spend_vin".into(), json!(index));
-            event.insert("prevout_txid".into(), json!(input.previous_output.txid));
-            event.insert("prevout_vout".into(), json!(input.previous_output.vout));
-            self.push(event, "prevout_spk", output)?;
+            self.events.push(without_nulls(json!({
+                "type": "spend",
+                "amount": amount::to_json(output.value),
+                "blockhash": block.map(|block| block.hash),
+                "height": block.map(|block| block.height),
+                "spend_txid": txid,
+                "spend_vin": index,
+                "prevout_txid": input.previous_output.txid,
+                "prevout_vout": input.previous_output.vout,
+                "prevout_spk": script_json(&output.script_pubkey, self.call.network()?),
+            })));
         }
         let outputs = transaction.output.iter().enumerate();
         for (index, output) in outputs.filter(|(_, output)| is_wanted(output)) {
-            let mut event = head("receive", output, block);
-            event.insert("txid".into(), json!(txid));
-            event.insert("vout".into(), json!(index));
-            self.push(event, "output_spk", output)?;
+            self.events.push(without_nulls(json!({
+                "type": "receive",
+                "amount": amount::to_json(output.value),
+                "blockhash": block.map(|block| block.hash),
+                "height": block.map(|block| block.height),
+                "txid": txid,
+                "vout": index,
+                "output_spk": script_json(&output.script_pubkey, self.call.network()?),
+            })));
         }
-        Ok(())
-    }
-
-    fn push(&mut self, mut event: Map<String, Value>, key: &str, output: &TxOut) -> Result<(), RpcError> {
-        let script = script_json(&output.script_pubkey, self.call.network()?);
-        event.insert(key.to_owned(), Value::Object(script));
-        self.events.push(Value::Object(event));
         Ok(())
     }
 
@@ -74,11 +78,8 @@ impl Activity<'_> {
             // The transaction may have left the mempool meanwhile.
             let Some(found) = mempool.transactions(scope, vec![entry.txid])?.pop().flatten() else { continue };
             let transaction = decode_transaction(&found, entry.txid)?;
-            let mut spent = Vec::with_capacity(transaction.input.len());
-            for input in &transaction.input {
-                spent.push(spent_by_mempool(self.call, input.previous_output)?);
-            }
-            let Some(spent) = spent.into_iter().collect::<Option<Vec<TxOut>>>() else { continue };
+            let spent = transaction.input.iter().map(|input| spent_by_mempool(self.call, input.previous_output));
+            let Some(spent) = spent.collect::<Result<Option<Vec<TxOut>>, _>>()? else { continue };
             self.add(&transaction, &spent, None)?;
         }
         Ok(())
@@ -100,17 +101,6 @@ fn spent_by_mempool(call: &Call<'_>, outpoint: OutPoint) -> Result<Option<TxOut>
     let parent = call.host.mempool.transactions(call.scope, vec![outpoint.txid])?.pop().flatten();
     let parent = parent.and_then(|parent| transaction_from_bytes(&parent));
     Ok(parent.and_then(|parent| parent.output.get(outpoint.vout as usize).cloned()))
-}
-
-fn head(kind: &str, output: &TxOut, block: Option<&BlockInfo>) -> Map<String, Value> {
-    let mut event = Map::new();
-    event.insert("type".into(), json!(kind));
-    event.insert("amount".into(), amount::to_json(output.value));
-    if let Some(block) = block {
-        event.insert("blockhash".into(), json!(block.hash));
-        event.insert("height".into(), json!(block.height));
-    }
-    event
 }
 
 #[methods(category = "Blockchain", long_running, private_keys)]

@@ -4,18 +4,17 @@ use std::collections::BTreeSet;
 
 use bitcoin::{Block, Network, Transaction, TxOut};
 use outrigger_kit::blocks::{decode_header, find_block};
+use outrigger_sdk::script::WITNESS_SCALE_FACTOR;
 use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef, Coin, SpentOutputs};
 use outrigger_sdk::{Call, RpcError, methods, params, typed};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::ChainPlugin;
 use crate::blocks::{decode_block, raw_block};
 
 /// The bytes that bitcoind counts for a coin without its output: the outpoint, and the height with the coinbase flag.
 const COIN_OVERHEAD: i64 = 36 + 4;
-/// Weight units per virtual byte (BIP 141).
-const WITNESS_SCALE: u64 = 4;
 /// The subsidy of the first blocks, in satoshi.
 const FIRST_SUBSIDY: u64 = 50 * 100_000_000;
 /// The percentiles of the block's weight for `feerate_percentiles`.
@@ -55,13 +54,11 @@ impl ChainPlugin {
         if wanted.is_empty() {
             return Ok(all);
         }
-        let mut object = Map::new();
-        for name in wanted {
-            let value = all.get_mut(name).map(Value::take);
+        let select = |name: &str| {
             let unknown = || RpcError::invalid_parameter(format!("Invalid selected statistic '{name}'"));
-            object.insert(name.to_owned(), value.ok_or_else(unknown)?);
-        }
-        Ok(Value::Object(object))
+            Ok((name.to_owned(), all.get_mut(name).map(Value::take).ok_or_else(unknown)?))
+        };
+        wanted.into_iter().map(select).collect()
     }
 }
 
@@ -145,7 +142,7 @@ impl Sums {
         self.sizes.push(size);
         self.weight += weight;
         self.fees.push(fee);
-        self.feerates.push(((fee * WITNESS_SCALE).checked_div(weight).unwrap_or(0), weight));
+        self.feerates.push(((fee * WITNESS_SCALE_FACTOR).checked_div(weight).unwrap_or(0), weight));
         if transaction.input.iter().any(|input| !input.witness.is_empty()) {
             self.witness_count += 1;
             self.witness_size += size;
@@ -163,7 +160,7 @@ impl Sums {
         let difference = |a: u64, b: u64| a.cast_signed() - b.cast_signed();
         Ok(json!({
             "avgfee": total_fee.checked_div(count).unwrap_or(0),
-            "avgfeerate": (total_fee * WITNESS_SCALE).checked_div(self.weight).unwrap_or(0),
+            "avgfeerate": (total_fee * WITNESS_SCALE_FACTOR).checked_div(self.weight).unwrap_or(0),
             "avgtxsize": total_size.checked_div(count).unwrap_or(0),
             "blockhash": info.hash,
             "feerate_percentiles": percentiles(self.feerates.clone(), self.weight),

@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bitcoin::{Block, BlockHash, CompactTarget, Network, Transaction};
 use outrigger_kit::blocks::{damaged, decode_header, find_block};
+use outrigger_kit::without_nulls;
 use outrigger_sdk::params::{encode_hex, hash_text};
 use outrigger_sdk::service::chain::{BlockRef, BlockState, ChainInfo, ChainTip, SpentOutputs};
 use outrigger_sdk::standard::{Spent, block_from_bytes, transaction_json, transaction_to_bytes, work};
 use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, RpcError, methods, typed};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::ChainPlugin;
 use crate::header::header_json;
@@ -118,9 +119,6 @@ impl ChainPlugin {
     /// # Result
     /// {"hash": "hash", "confirmations": n, "height": n, ...}    (json object) Confirmations are -1 off the best
     /// chain.
-    ///
-    /// # Example
-    /// 00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09
     #[method(category = "Blockchain", inline)]
     fn getblockheader(
         call: &Call<'_>,
@@ -131,7 +129,7 @@ impl ChainPlugin {
         if !verbose {
             return Ok(json!(encode_hex(&info.header)));
         }
-        Ok(Value::Object(header_json(&info, &call.host.chain.tip(call.scope)?)?))
+        header_json(&info, &call.host.chain.tip(call.scope)?)
     }
 
     /// Gives a block, on any branch.
@@ -161,18 +159,17 @@ impl ChainPlugin {
         let block = decode_block(&raw, hash)?;
         let mut object = header_json(&info, &call.host.chain.tip(call.scope)?)?;
         let (size, weight) = (block.total_size(), block.weight().to_wu());
-        object.insert("strippedsize".into(), json!((weight - size as u64) / 3));
-        object.insert("size".into(), json!(size));
-        object.insert("weight".into(), json!(weight));
+        object["strippedsize"] = json!((weight - size as u64) / 3);
+        object["size"] = json!(size);
+        object["weight"] = json!(weight);
         if let Some(coinbase) = block.coinbase().filter(|_| call.rules.block_coinbase) {
-            object.insert("coinbase_tx".into(), coinbase_json(coinbase));
+            object["coinbase_tx"] = coinbase_json(coinbase);
         }
-        let transactions = match verbosity {
+        object["tx"] = match verbosity {
             1 => block.txdata.iter().map(|transaction| json!(transaction.compute_txid())).collect(),
             _ => transactions_json(call, &block, hash, verbosity > 2)?,
         };
-        object.insert("tx".into(), Value::Array(transactions));
-        Ok(Value::Object(object))
+        Ok(object)
     }
 
     /// Lists the ends of all known branches.
@@ -199,12 +196,6 @@ impl ChainPlugin {
     /// Marks a block and its descendants as invalid, and switches to the best remaining chain.
     ///
     /// * `blockhash` - The block.
-    ///
-    /// # Result
-    /// null    (json null)
-    ///
-    /// # Example
-    /// 00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09
     #[method(category = "Blockchain", long_running)]
     fn invalidateblock(call: &Call<'_>, blockhash: &str) -> Result<(), RpcError> {
         let info = find_block(call, BlockRef::Hash { hash: hash_text(blockhash, "blockhash")? })?;
@@ -214,12 +205,6 @@ impl ChainPlugin {
     /// Removes the marks of invalidateblock from a block, its ancestors and its descendants.
     ///
     /// * `blockhash` - The block.
-    ///
-    /// # Result
-    /// null    (json null)
-    ///
-    /// # Example
-    /// 00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09
     #[method(category = "Blockchain", long_running)]
     fn reconsiderblock(call: &Call<'_>, blockhash: &str) -> Result<(), RpcError> {
         let info = find_block(call, BlockRef::Hash { hash: hash_text(blockhash, "blockhash")? })?;
@@ -229,9 +214,6 @@ impl ChainPlugin {
     /// Sets the host's clock, on the regression test chain only.
     ///
     /// * `timestamp` - The time in seconds; 0 restores the real clock.
-    ///
-    /// # Result
-    /// null    (json null)
     ///
     /// # Example
     /// 1700000000
@@ -249,9 +231,6 @@ impl ChainPlugin {
     }
 
     /// Waits until the wallets have processed all blocks and mempool changes from before the call.
-    ///
-    /// # Result
-    /// null    (json null)
     #[method(category = "Blockchain", long_running)]
     fn syncwithvalidationinterfacequeue(call: &Call<'_>) -> Result<(), RpcError> {
         // The wait matters to calls that read a wallet without waiting for the tip.
@@ -261,21 +240,18 @@ impl ChainPlugin {
 
 /// A coinbase without its outputs.
 fn coinbase_json(coinbase: &Transaction) -> Value {
-    let mut object = Map::new();
-    object.insert("version".into(), json!(coinbase.version.0));
-    object.insert("locktime".into(), json!(coinbase.lock_time.to_consensus_u32()));
-    if let Some(input) = coinbase.input.first() {
-        object.insert("sequence".into(), json!(input.sequence.to_consensus_u32()));
-        object.insert("coinbase".into(), json!(encode_hex(input.script_sig.as_bytes())));
-        if let Some(item) = input.witness.nth(0) {
-            object.insert("witness".into(), json!(encode_hex(item)));
-        }
-    }
-    Value::Object(object)
+    let input = coinbase.input.first();
+    without_nulls(json!({
+        "version": coinbase.version.0,
+        "locktime": coinbase.lock_time.to_consensus_u32(),
+        "sequence": input.map(|input| input.sequence.to_consensus_u32()),
+        "coinbase": input.map(|input| encode_hex(input.script_sig.as_bytes())),
+        "witness": input.and_then(|input| input.witness.nth(0)).map(encode_hex),
+    }))
 }
 
 /// The transactions of a block. If the block was ever connected, each has its fee, and with `show` the outputs it spends.
-fn transactions_json(call: &Call<'_>, block: &Block, hash: BlockHash, show: bool) -> Result<Vec<Value>, RpcError> {
+fn transactions_json(call: &Call<'_>, block: &Block, hash: BlockHash, show: bool) -> Result<Value, RpcError> {
     let network = call.network()?;
     let spent = call.host.chain.spent_outputs(call.scope, hash)?;
     let transactions = block.txdata.iter().enumerate().map(|(index, transaction)| {

@@ -2,9 +2,10 @@
 
 use bitcoin::hashes::{Hash, HashEngine, sha256, sha256d};
 use bitcoin::{Amount, OutPoint};
+use outrigger_kit::without_nulls;
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::{Call, RpcError, methods};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::ChainPlugin;
 
@@ -73,18 +74,15 @@ impl ChainPlugin {
                 last = Some(output.outpoint);
             }
         }
-        let mut object = Map::new();
-        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-        put("height", json!(info.tip.height));
-        put("bestblock", json!(info.tip.hash));
-        put("txouts", json!(outputs));
-        put("bogosize", json!(size));
-        if let Some(engine) = hash {
-            put(hash_type, json!(sha256d::Hash::from_engine(engine).to_string()));
-        }
-        put("total_amount", amount::to_json(total));
-        put("transactions", json!(transactions));
-        put("disk_size", json!(info.size_on_disk.unwrap_or_default()));
-        Ok(Value::Object(object))
+        Ok(without_nulls(json!({
+            "height": info.tip.height,
+            "bestblock": info.tip.hash,
+            "txouts": outputs,
+            "bogosize": size,
+            hash_type: hash.map(|engine| sha256d::Hash::from_engine(engine).to_string()),
+            "total_amount": amount::to_json(total),
+            "transactions": transactions,
+            "disk_size": info.size_on_disk.unwrap_or_default(),
+        })))
     }
 }

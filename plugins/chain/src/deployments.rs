@@ -1,6 +1,7 @@
 //! `getdeploymentinfo`: the consensus changes and the stage of each.
 
 use outrigger_kit::blocks::block_not_found;
+use outrigger_kit::without_nulls;
 use outrigger_sdk::service::chain::{Deployment, DeploymentRule, DeploymentStage, SignalledDeployment};
 use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::{Map, Value, json};
@@ -23,14 +24,12 @@ impl ChainPlugin {
         let block = block_or_tip(call, blockhash)?;
         let deployments = call.host.chain.deployments(call.scope, block.hash)?.ok_or_else(block_not_found)?;
         let next = block.height.saturating_add(1);
-        let flags = script_flags(&deployments, block.height);
+        let flags = call.rules.script_flags.then(|| script_flags(&deployments, block.height));
         let shown =
             deployments.into_iter().filter(|deployment| call.rules.taproot_deployment || deployment.name != "taproot");
         let all: Map<String, Value> = shown.map(|Deployment { name, rule }| (name, rule_json(&rule, next))).collect();
-        if call.rules.script_flags {
-            return Ok(json!({"hash": block.hash, "height": block.height, "script_flags": flags, "deployments": all}));
-        }
-        Ok(json!({"hash": block.hash, "height": block.height, "deployments": all}))
+        let (hash, height) = (block.hash, block.height);
+        Ok(without_nulls(json!({"hash": hash, "height": height, "script_flags": flags, "deployments": all})))
     }
 }
 
@@ -56,55 +55,42 @@ fn rule_json(rule: &DeploymentRule, next: u32) -> Value {
         DeploymentRule::Buried { height } => json!({"type": "buried", "active": next >= *height, "height": height}),
         DeploymentRule::Signalled { progress } => {
             let active = progress.next_stage == DeploymentStage::Active;
-            let mut object = Map::new();
-            object.insert("type".into(), json!("bip9"));
-            if active {
-                object.insert("height".into(), json!(progress.next_since));
-            }
-            object.insert("active".into(), json!(active));
-            object.insert("bip9".into(), signalled_json(progress));
-            Value::Object(object)
+            let height = active.then_some(progress.next_since);
+            without_nulls(json!({"type": "bip9", "height": height, "active": active, "bip9": signalled_json(progress)}))
         }
     }
 }
 
 fn signalled_json(progress: &SignalledDeployment) -> Value {
     let is_signalled = matches!(progress.stage, DeploymentStage::Started | DeploymentStage::LockedIn);
-    let mut object = Map::new();
-    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    if is_signalled {
-        put("bit", json!(progress.bit));
-    }
-    put("start_time", json!(progress.start_time));
-    put("timeout", json!(progress.timeout));
-    put("min_activation_height", json!(progress.min_activation_height));
-    put("status", json!(name(progress.stage)));
-    put("since", json!(progress.since));
-    put("status_next", json!(name(progress.next_stage)));
-    if is_signalled {
-        put("statistics", statistics(progress));
-        let mark = |signals: &bool| if *signals { '#' } else { '-' };
-        put("signalling", json!(progress.signals.iter().map(mark).collect::<String>()));
-    }
-    Value::Object(object)
+    let mark = |signals: &bool| if *signals { '#' } else { '-' };
+    without_nulls(json!({
+        "bit": is_signalled.then_some(progress.bit),
+        "start_time": progress.start_time,
+        "timeout": progress.timeout,
+        "min_activation_height": progress.min_activation_height,
+        "status": name(progress.stage),
+        "since": progress.since,
+        "status_next": name(progress.next_stage),
+        "statistics": is_signalled.then(|| statistics(progress)),
+        "signalling": is_signalled.then(|| progress.signals.iter().map(mark).collect::<String>()),
+    }))
 }
 
 /// The signals of the current period. Like bitcoind, a locked-in deployment has no `threshold` and no `possible`.
 fn statistics(progress: &SignalledDeployment) -> Value {
     let elapsed = u32::try_from(progress.signals.len()).unwrap_or(u32::MAX);
     let count = u32::try_from(progress.signals.iter().filter(|signals| **signals).count()).unwrap_or(u32::MAX);
-    if progress.stage == DeploymentStage::LockedIn {
-        return json!({"period": progress.period, "elapsed": elapsed, "count": count});
-    }
+    let is_open = progress.stage != DeploymentStage::LockedIn;
     // The deployment can still lock in if at most this many blocks of the period lack the signal.
     let silent = progress.period.saturating_sub(progress.threshold);
-    json!({
+    without_nulls(json!({
         "period": progress.period,
         "elapsed": elapsed,
         "count": count,
-        "threshold": progress.threshold,
-        "possible": silent >= elapsed - count,
-    })
+        "threshold": is_open.then_some(progress.threshold),
+        "possible": is_open.then_some(silent >= elapsed - count),
+    }))
 }
 
 /// The name of a stage in BIP 9.

@@ -1,10 +1,10 @@
 //! The checks, the public form and the addresses of descriptors.
 
 use outrigger_kit::descriptor::{Checksum, Descriptor, checksum};
-use outrigger_kit::descriptor_syntax;
+use outrigger_kit::{descriptor_syntax, without_nulls};
 use outrigger_sdk::standard::from_script;
 use outrigger_sdk::{Call, RpcError, methods, params};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::ChainPlugin;
 
@@ -32,17 +32,15 @@ impl ChainPlugin {
         let descriptors = parse(call, descriptor, Checksum::Optional)?;
         let Some(first) = descriptors.first() else { return Err(RpcError::not_found("")) };
         let payload = descriptor.split('#').next().unwrap_or_default();
-        let mut object = Map::new();
-        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-        put("descriptor", json!(first.to_public_string()));
-        if descriptors.len() > 1 {
-            put("multipath_expansion", descriptors.iter().map(|each| json!(each.to_public_string())).collect());
-        }
-        put("checksum", json!(checksum(payload)));
-        put("isrange", json!(first.is_ranged()));
-        put("issolvable", json!(first.is_solvable()));
-        put("hasprivatekeys", json!(first.has_private_keys()));
-        Ok(Value::Object(object))
+        let expansion = || descriptors.iter().map(Descriptor::to_public_string).collect::<Vec<_>>();
+        Ok(without_nulls(json!({
+            "descriptor": first.to_public_string(),
+            "multipath_expansion": (descriptors.len() > 1).then(expansion),
+            "checksum": checksum(payload),
+            "isrange": first.is_ranged(),
+            "issolvable": first.is_solvable(),
+            "hasprivatekeys": first.has_private_keys(),
+        })))
     }
 
     /// Gives the addresses of a descriptor.
@@ -70,10 +68,8 @@ impl ChainPlugin {
             Some((begin, end)) => (begin, end),
             None => (0, 0),
         };
-        let mut lists = Vec::with_capacity(descriptors.len());
-        for descriptor in &descriptors {
-            lists.push(addresses(call, descriptor, begin, end)?);
-        }
+        let lists = descriptors.iter().map(|descriptor| addresses(call, descriptor, begin, end));
+        let mut lists = lists.collect::<Result<Vec<_>, _>>()?;
         match (lists.len(), lists.pop()) {
             (1, Some(only)) => Ok(only),
             (_, last) => Ok(lists.into_iter().chain(last).collect()),

@@ -18,18 +18,7 @@ use crate::blocks::decode_block;
 
 /// A cache of filter headers, with 64 bytes for each block. Each header commits to the previous one, so without the cache a call
 /// computes the filters of all earlier blocks.
-#[derive(Default)]
-pub struct FilterHeaders(Mutex<HashMap<BlockHash, FilterHeader>>);
-
-impl FilterHeaders {
-    fn get(&self, hash: &BlockHash) -> Option<FilterHeader> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(hash).copied()
-    }
-
-    fn put(&self, hash: BlockHash, header: FilterHeader) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(hash, header);
-    }
-}
+pub type FilterHeaders = Mutex<HashMap<BlockHash, FilterHeader>>;
 
 /// A block that was once connected, and the outputs that it spent.
 pub struct Connected {
@@ -88,9 +77,6 @@ impl ChainPlugin {
     ///
     /// # Result
     /// {"filter": "hex", "header": "hex"}    (json object)
-    ///
-    /// # Example
-    /// 00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09
     #[method]
     fn getblockfilter(
         &self,
@@ -114,9 +100,11 @@ fn filter(call: &Call<'_>, info: &BlockInfo) -> Result<BlockFilter, RpcError> {
 
 /// The header of a block's filter. Computes the missing headers of all blocks before it.
 fn header(call: &Call<'_>, headers: &FilterHeaders, mut info: BlockInfo) -> Result<FilterHeader, RpcError> {
+    let lock = || headers.lock().unwrap_or_else(PoisonError::into_inner);
     let mut missing = Vec::new();
     let mut header = loop {
-        if let Some(header) = headers.get(&info.hash) {
+        let known = lock().get(&info.hash).copied();
+        if let Some(header) = known {
             break header;
         }
         let previous = decode_header(&info)?.prev_blockhash;
@@ -129,7 +117,7 @@ fn header(call: &Call<'_>, headers: &FilterHeaders, mut info: BlockInfo) -> Resu
     };
     for info in missing.into_iter().rev() {
         header = filter(call, &info)?.filter_header(&header);
-        headers.put(info.hash, header);
+        lock().insert(info.hash, header);
     }
     Ok(header)
 }

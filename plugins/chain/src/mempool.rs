@@ -4,13 +4,13 @@ use std::collections::{BTreeSet, HashMap};
 
 use bitcoin::{OutPoint, Txid};
 use outrigger_kit::spend::EstimateMode;
-use outrigger_sdk::params::{self, Type};
+use outrigger_kit::{outpoint, without_nulls};
+use outrigger_sdk::params;
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::mempool::{ClusterLimits, FeeEstimate, MempoolEntry};
 use outrigger_sdk::standard::policy::MAX_DATA_CARRIER;
-use outrigger_sdk::standard::release::Rules;
-use outrigger_sdk::{Call, RpcError, amount, methods, typed};
-use serde_json::{Map, Value, json};
+use outrigger_sdk::{Call, RpcError, amount, methods};
+use serde_json::{Value, json};
 
 use crate::ChainPlugin;
 use crate::chunks::{Chunk, chunks};
@@ -32,7 +32,9 @@ impl ChainPlugin {
     #[method(category = "Blockchain", inline)]
     fn getmempoolinfo(call: &Call<'_>) -> Result<Value, RpcError> {
         let info = call.host.mempool.info(call.scope)?;
-        let mut totals = json!({
+        let rules = &call.rules;
+        let limits = rules.mempool_clusters.then(|| info.clusters.unwrap_or(CLUSTERS));
+        Ok(without_nulls(json!({
             "loaded": true,
             "size": info.transactions,
             "bytes": info.virtual_size,
@@ -44,24 +46,13 @@ impl ChainPlugin {
             "incrementalrelayfee": amount::to_json(info.incremental_feerate),
             // Without peers, no transaction counts as broadcast.
             "unbroadcastcount": info.unbroadcast,
-        });
-        let rules = &call.rules;
-        let Some(object) = totals.as_object_mut() else { return Ok(totals) };
-        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-        if rules.full_rbf {
-            put("fullrbf", json!(true));
-        }
-        if rules.relaxed_policy {
-            put("permitbaremultisig", json!(true));
-            put("maxdatacarriersize", json!(MAX_DATA_CARRIER));
-        }
-        if rules.mempool_clusters {
-            let limits = info.clusters.unwrap_or(CLUSTERS);
-            put("limitclustercount", json!(limits.count));
-            put("limitclustersize", json!(limits.size));
-            put("optimal", json!(true));
-        }
-        Ok(totals)
+            "fullrbf": rules.full_rbf.then_some(true),
+            "permitbaremultisig": rules.relaxed_policy.then_some(true),
+            "maxdatacarriersize": rules.relaxed_policy.then_some(MAX_DATA_CARRIER),
+            "limitclustercount": limits.as_ref().map(|limits| limits.count),
+            "limitclustersize": limits.as_ref().map(|limits| limits.size),
+            "optimal": rules.mempool_clusters.then_some(true),
+        })))
     }
 
     /// Lists the transactions of the mempool.
@@ -102,9 +93,6 @@ impl ChainPlugin {
     /// # Result
     /// {"vsize": n, "weight": n, "time": n, "height": n, ..., "fees": {...}, "depends": [...], "spentby": [...],
     /// "bip125-replaceable": bool, "unbroadcast": bool}    (json object)
-    ///
-    /// # Example
-    /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0
     #[method(category = "Blockchain")]
     fn getmempoolentry(call: &Call<'_>, txid: &str) -> Result<Value, RpcError> {
         let txid: Txid = params::hash_text(txid, "parameter 1")?;
@@ -120,9 +108,6 @@ impl ChainPlugin {
     ///
     /// # Result
     /// ["txid", ...]    (json array)
-    ///
-    /// # Example
-    /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0
     #[method(category = "Blockchain")]
     fn getmempoolancestors(
         call: &Call<'_>,
@@ -139,9 +124,6 @@ impl ChainPlugin {
     ///
     /// # Result
     /// ["txid", ...]    (json array)
-    ///
-    /// # Example
-    /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0
     #[method(category = "Blockchain")]
     fn getmempooldescendants(
         call: &Call<'_>,
@@ -163,14 +145,13 @@ impl ChainPlugin {
     /// '[{"txid": "1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0", "vout": 0}]'
     #[method(category = "Blockchain")]
     fn gettxspendingprevout(call: &Call<'_>, outputs: &[Value]) -> Result<Value, RpcError> {
-        let outpoints = outpoints(outputs)?;
+        if outputs.is_empty() {
+            return Err(RpcError::invalid_parameter("Invalid parameter, outputs are missing"));
+        }
+        let outpoints = outputs.iter().map(|output| outpoint(output, true)).collect::<Result<Vec<_>, _>>()?;
         let spenders = call.host.mempool.spenders(call.scope, outpoints.clone())?;
         let entry = |(outpoint, spender): (&OutPoint, Option<Txid>)| {
-            let mut entry = json!({"txid": outpoint.txid, "vout": outpoint.vout});
-            if let (Some(spender), Some(entry)) = (spender, entry.as_object_mut()) {
-                entry.insert("spendingtxid".into(), json!(spender));
-            }
-            entry
+            without_nulls(json!({"txid": outpoint.txid, "vout": outpoint.vout, "spendingtxid": spender}))
         };
         Ok(outpoints.iter().zip(spenders).map(entry).collect())
     }
@@ -226,7 +207,7 @@ impl ChainPlugin {
 fn entries_json(call: &Call<'_>, entries: &[&MempoolEntry]) -> Result<Value, RpcError> {
     let chunks = if call.rules.mempool_clusters { chunks(call, entries)? } else { HashMap::new() };
     let member = |entry: &&MempoolEntry| (entry.txid.to_string(), entry_json(call, entry, chunks.get(&entry.txid)));
-    Ok(Value::Object(entries.iter().map(member).collect()))
+    Ok(entries.iter().map(member).collect())
 }
 
 fn entry(call: &Call<'_>, txid: Txid) -> Result<MempoolEntry, RpcError> {
@@ -260,64 +241,33 @@ fn relatives(
     Ok(relatives.iter().map(|entry| json!(entry.txid)).collect())
 }
 
-/// Adds the virtual sizes of a transaction: adjusted for signature operations, and in newer releases as in BIP 141.
-pub fn put_sizes<T>(rules: &Rules, adjusted: u64, bip141: u64, mut put: impl FnMut(&str, Value) -> T) {
-    if rules.adjusted_sizes {
-        put("vsize_adjusted", json!(adjusted));
-    }
-    put("vsize", json!(adjusted));
-    if rules.adjusted_sizes {
-        put("vsize_bip141", json!(bip141));
-    }
-}
-
 /// An entry with the keys of the call's release.
 fn entry_json(call: &Call<'_>, entry: &MempoolEntry, chunk: Option<&Chunk>) -> Value {
-    let (rules, mut object) = (&call.rules, Map::new());
-    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    put_sizes(rules, entry.virtual_size, entry.weight.to_vbytes_ceil(), &mut put);
-    put("weight", json!(entry.weight));
-    put("time", json!(entry.time));
-    put("height", json!(entry.height));
-    put("descendantcount", json!(entry.descendant_count));
-    put("descendantsize", json!(entry.descendant_size));
-    put("ancestorcount", json!(entry.ancestor_count));
-    put("ancestorsize", json!(entry.ancestor_size));
-    put("wtxid", json!(entry.wtxid));
-    let mut fees = json!({
+    let rules = &call.rules;
+    let fees = json!({
         "base": amount::to_json(entry.fee),
         "modified": amount::to_json(entry.modified_fee),
         "ancestor": amount::to_json(entry.ancestor_fees),
         "descendant": amount::to_json(entry.descendant_fees),
+        "chunk": chunk.map(|chunk| amount::to_json(chunk.fee)),
     });
-    if let Some((chunk, fees)) = chunk.zip(fees.as_object_mut()) {
-        put("chunkweight", json!(chunk.weight));
-        fees.insert("chunk".to_owned(), amount::to_json(chunk.fee));
-    }
-    put("fees", fees);
-    put("depends", json!(entry.depends));
-    put("spentby", json!(entry.spent_by));
-    if rules.bip125_key {
-        put("bip125-replaceable", json!(entry.replaceable));
-    }
-    put("unbroadcast", json!(entry.unbroadcast));
-    Value::Object(object)
-}
-
-/// Parses an array of outpoints: objects with exactly the members `txid` and `vout`.
-fn outpoints(values: &[Value]) -> Result<Vec<OutPoint>, RpcError> {
-    if values.is_empty() {
-        return Err(RpcError::invalid_parameter("Invalid parameter, outputs are missing"));
-    }
-    let outpoint = |value: &Value| {
-        let object = typed::object(value)?;
-        let txid = typed::member(object, "txid", Type::String)?;
-        let vout = typed::member(object, "vout", Type::Number)?;
-        typed::check_options(object, &[("txid", None), ("vout", None)])?;
-        let txid = params::hash(txid, "txid")?;
-        let vout: i32 = typed::integer(vout)?;
-        let negative = |_| RpcError::invalid_parameter("Invalid parameter, vout cannot be negative");
-        Ok(OutPoint { txid, vout: u32::try_from(vout).map_err(negative)? })
-    };
-    values.iter().map(outpoint).collect()
+    without_nulls(json!({
+        "vsize_adjusted": rules.adjusted_sizes.then_some(entry.virtual_size),
+        "vsize": entry.virtual_size,
+        "vsize_bip141": rules.adjusted_sizes.then(|| entry.weight.to_vbytes_ceil()),
+        "weight": entry.weight,
+        "time": entry.time,
+        "height": entry.height,
+        "descendantcount": entry.descendant_count,
+        "descendantsize": entry.descendant_size,
+        "ancestorcount": entry.ancestor_count,
+        "ancestorsize": entry.ancestor_size,
+        "wtxid": entry.wtxid,
+        "chunkweight": chunk.map(|chunk| chunk.weight),
+        "fees": without_nulls(fees),
+        "depends": entry.depends,
+        "spentby": entry.spent_by,
+        "bip125-replaceable": rules.bip125_key.then_some(entry.replaceable),
+        "unbroadcast": entry.unbroadcast,
+    }))
 }

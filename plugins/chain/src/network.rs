@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use outrigger_kit::without_nulls;
 use outrigger_sdk::service::chain::Publication;
 use outrigger_sdk::{Call, RpcError, amount, methods};
 use serde_json::{Value, json};
@@ -37,7 +38,7 @@ impl ChainPlugin {
         // Clients parse the user agent (BIP 14). The comment names the host.
         let agent = format!("/Satoshi:{}.0.0(Outrigger:{})/", rules.release, env!("CARGO_PKG_VERSION"));
         // Clients require a node with full services, transaction relay and an active network.
-        let mut info = json!({
+        Ok(without_nulls(json!({
             "version": rules.release * MAJOR,
             "subversion": agent,
             "protocolversion": if rules.send_rates { 70_017 } else { 70_016 },
@@ -45,8 +46,8 @@ impl ChainPlugin {
             "localservicesnames": SERVICES.map(|(_, name)| name),
             "localrelay": true,
             "timeoffset": 0,
-            "tx_send_rate": TX_SEND_RATE,
-            "inv_buckets": {"inbound": bucket, "outbound": bucket},
+            "tx_send_rate": rules.send_rates.then_some(TX_SEND_RATE),
+            "inv_buckets": rules.send_rates.then(|| json!({"inbound": bucket, "outbound": bucket})),
             "networkactive": true,
             "connections": 0,
             "connections_in": 0,
@@ -56,12 +57,7 @@ impl ChainPlugin {
             "incrementalfee": amount::to_json(mempool.incremental_feerate),
             "localaddresses": [],
             "warnings": call.host.chain.info(call.scope)?.warnings,
-        });
-        if let (false, Some(members)) = (rules.send_rates, info.as_object_mut()) {
-            members.shift_remove("tx_send_rate");
-            members.shift_remove("inv_buckets");
-        }
-        Ok(info)
+        })))
     }
 
     /// Gives the number of peers. It is always 0.
@@ -92,9 +88,6 @@ impl ChainPlugin {
     }
 
     /// Has no effect, because there are no peers.
-    ///
-    /// # Result
-    /// null    (json null)
     #[method(category = "Network")]
     fn ping() -> Result<(), RpcError> {
         Ok(())

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use bitcoin::{Amount, OutPoint, Script, ScriptBuf};
 use outrigger_kit::blocks::find_block;
 use outrigger_kit::descriptor::{Checksum, DerivedKeys, Descriptor, ExpandError};
-use outrigger_kit::{parallel, scan_object};
+use outrigger_kit::{parallel, scan_object, without_nulls};
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::{Type, encode_hex};
 use outrigger_sdk::service::chain::{BlockRef, FoundCoin, UnspentOutput};
@@ -73,12 +73,9 @@ impl Scan {
         match action {
             "status" if !self.running.load(Ordering::SeqCst) => Ok(Some(Value::Null)),
             "status" => {
-                let mut object = Map::new();
-                object.insert("progress".into(), json!(self.progress.load(Ordering::Relaxed)));
-                if with_height {
-                    object.insert("current_height".into(), json!(self.height.load(Ordering::Relaxed)));
-                }
-                Ok(Some(Value::Object(object)))
+                let height = with_height.then(|| self.height.load(Ordering::Relaxed));
+                let progress = self.progress.load(Ordering::Relaxed);
+                Ok(Some(without_nulls(json!({"progress": progress, "current_height": height}))))
             }
             "abort" => Ok(Some(json!(self.abort()))),
             "start" => Ok(None),

@@ -24,9 +24,6 @@ impl ChainPlugin {
     /// # Result
     /// {"isvalid": bool, "address": "address", "scriptPubKey": "hex", "isscript": bool, "iswitness": bool,
     /// "witness_version": n, "witness_program": "hex", "error_locations": [...], "error": "text"}    (json object)
-    ///
-    /// # Example
-    /// bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080
     #[method(category = "Util")]
     fn validateaddress(call: &Call<'_>, address: &str) -> Result<Value, RpcError> {
         let network = call.network()?;

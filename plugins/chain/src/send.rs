@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use bitcoin::{Amount, Script, Transaction, TxOut, Txid};
+use outrigger_kit::without_nulls;
 use outrigger_sdk::amount::{self, COIN};
 use outrigger_sdk::params::decode_hex;
 use outrigger_sdk::script::parse::is_unspendable;
@@ -14,7 +15,6 @@ use outrigger_sdk::{Call, FeeRate, RpcError, RpcErrorCode, methods, typed};
 use serde_json::{Map, Value, json};
 
 use crate::ChainPlugin;
-use crate::mempool::put_sizes;
 
 /// The maximum number of transactions in a package.
 const MAX_PACKAGE: usize = 25;
@@ -33,11 +33,6 @@ fn max_feerate(value: Option<&Value>) -> Result<FeeRate, RpcError> {
         return Err(RpcError::invalid_parameter("Fee rates larger than or equal to 1BTC/kvB are not accepted"));
     }
     Ok(feerate)
-}
-
-/// The argument `maxburnamount`.
-fn max_burn(value: Option<&Value>) -> Result<Amount, RpcError> {
-    value.map_or(Ok(Amount::ZERO), amount::from_json)
 }
 
 /// Refuses a transaction with an unspendable output above `max_burn`.
@@ -69,9 +64,6 @@ impl ChainPlugin {
     ///
     /// # Result
     /// "txid"    (string) The transaction's id.
-    ///
-    /// # Example
-    /// 0200000001...
     #[method]
     fn sendrawtransaction(
         call: &Call<'_>,
@@ -81,7 +73,7 @@ impl ChainPlugin {
     ) -> Result<Txid, RpcError> {
         let undecodable = || RpcError::undecodable("TX decode failed. Make sure the tx has at least one input.");
         let max_feerate = max_feerate(maxfeerate)?;
-        let max_burn = max_burn(maxburnamount)?;
+        let max_burn = maxburnamount.map_or(Ok(Amount::ZERO), amount::from_json)?;
         let bytes = decode_hex(&hexstring).ok_or_else(undecodable)?;
         // Frees the text early, because it may have many megabytes.
         drop(hexstring);
@@ -132,19 +124,14 @@ impl ChainPlugin {
         }
         let outcome = call.host.mempool.try_package(call.scope, raw)?;
         let mut is_over = false;
-        let mut results = Vec::with_capacity(ids.len());
-        for ((txid, wtxid, bip141), member) in ids.iter().zip(&outcome.members) {
-            let mut result = Map::new();
-            result.insert("txid".into(), json!(txid));
-            result.insert("wtxid".into(), json!(wtxid));
-            if outcome.is_policy {
-                result.insert("package-error".into(), json!(full_reason(&outcome.reason, &outcome.detail)));
-            }
+        let package_error = outcome.is_policy.then(|| full_reason(&outcome.reason, &outcome.detail));
+        let results = ids.iter().zip(&outcome.members).map(|((txid, wtxid, bip141), member)| {
+            let mut result = json!({"txid": txid, "wtxid": wtxid, "package-error": package_error});
             // As in bitcoind, the answer describes no transaction after the first one whose feerate is too high.
             is_over = is_over || !describe_trial(&call.rules, member, *bip141, max_feerate, &mut result);
-            results.push(Value::Object(result));
-        }
-        Ok(Value::Array(results))
+            without_nulls(result)
+        });
+        Ok(results.collect())
     }
 
     /// Offers a transaction and its unconfirmed parents to the mempool. The child may pay the fees of its parents.
@@ -169,7 +156,7 @@ impl ChainPlugin {
     ) -> Result<Value, RpcError> {
         check_package(&package)?;
         let max_feerate = max_feerate(maxfeerate)?;
-        let max_burn = max_burn(maxburnamount)?;
+        let max_burn = maxburnamount.map_or(Ok(Amount::ZERO), amount::from_json)?;
         let mut transactions = Vec::with_capacity(package.len());
         for text in package {
             let transaction = decode(&text)?;
@@ -189,21 +176,19 @@ impl ChainPlugin {
         };
         let mut results = Map::new();
         for (transaction, member) in transactions.iter().zip(&outcome.members) {
-            let mut result = Map::from_iter([("txid".to_owned(), json!(transaction.compute_txid()))]);
+            let mut result = json!({"txid": transaction.compute_txid()});
             match member {
-                PackageMember::OtherWitness { wtxid } => drop(result.insert("other-wtxid".into(), json!(wtxid))),
-                PackageMember::Rejected { reason, detail } => {
-                    result.insert("error".into(), json!(full_reason(reason, detail)));
-                }
+                PackageMember::OtherWitness { wtxid } => result["other-wtxid"] = json!(wtxid),
+                PackageMember::Rejected { reason, detail } => result["error"] = json!(full_reason(reason, detail)),
                 PackageMember::NotJudged if call.rules.names_unvalidated => {
-                    result.insert("error".into(), json!("package-not-validated"));
+                    result["error"] = json!("package-not-validated");
                 }
                 PackageMember::NotJudged => continue,
                 PackageMember::Accepted { .. } | PackageMember::InMempool { .. } => {
                     describe_fees(&call.rules, member, transaction.weight().to_vbytes_ceil(), &mut result);
                 }
             }
-            results.insert(wtxid(transaction), Value::Object(result));
+            results.insert(wtxid(transaction), without_nulls(result));
         }
         Ok(json!({"package_msg": message, "tx-results": results, "replaced-transactions": outcome.replaced}))
     }
@@ -230,27 +215,27 @@ fn describe_trial(
     member: &PackageMember,
     bip141: u64,
     max_feerate: FeeRate,
-    result: &mut Map<String, Value>,
+    result: &mut Value,
 ) -> bool {
     match member {
         PackageMember::Accepted { virtual_size, fee, .. }
             if max_feerate > FeeRate::ZERO && *fee > max_feerate.fee(*virtual_size) =>
         {
-            result.insert("allowed".into(), json!(false));
-            result.insert("reject-reason".into(), json!("max-fee-exceeded"));
+            result["allowed"] = json!(false);
+            result["reject-reason"] = json!("max-fee-exceeded");
             return false;
         }
         PackageMember::Accepted { .. } => {
-            result.insert("allowed".into(), json!(true));
+            result["allowed"] = json!(true);
             describe_fees(rules, member, bip141, result);
         }
         PackageMember::Rejected { reason, detail } => {
-            result.insert("allowed".into(), json!(false));
+            result["allowed"] = json!(false);
             if reason == MISSING_INPUTS {
-                result.insert("reject-reason".into(), json!("missing-inputs"));
+                result["reject-reason"] = json!("missing-inputs");
             } else {
-                result.insert("reject-reason".into(), json!(reason));
-                result.insert("reject-details".into(), json!(full_reason(reason, detail)));
+                result["reject-reason"] = json!(reason);
+                result["reject-details"] = json!(full_reason(reason, detail));
             }
         }
         PackageMember::InMempool { .. } | PackageMember::OtherWitness { .. } | PackageMember::NotJudged => {}
@@ -259,18 +244,19 @@ fn describe_trial(
 }
 
 /// Adds the sizes and the fees of a transaction that the mempool would accept, accepted or already has.
-fn describe_fees(rules: &Rules, member: &PackageMember, bip141: u64, result: &mut Map<String, Value>) {
+fn describe_fees(rules: &Rules, member: &PackageMember, bip141: u64, result: &mut Value) {
     let (PackageMember::Accepted { virtual_size, fee, .. } | PackageMember::InMempool { virtual_size, fee }) = member
     else {
         return;
     };
-    put_sizes(rules, *virtual_size, bip141, |key, value| result.insert(key.to_owned(), value));
-    let mut fees = Map::from_iter([("base".to_owned(), amount::to_json(*fee))]);
+    result["vsize_adjusted"] = json!(rules.adjusted_sizes.then_some(virtual_size));
+    result["vsize"] = json!(virtual_size);
+    result["vsize_bip141"] = json!(rules.adjusted_sizes.then_some(bip141));
+    result["fees"] = json!({"base": amount::to_json(*fee)});
     if let PackageMember::Accepted { feerate, included, .. } = member {
-        fees.insert("effective-feerate".into(), amount::to_json(*feerate));
-        fees.insert("effective-includes".into(), json!(included));
+        result["fees"]["effective-feerate"] = amount::to_json(*feerate);
+        result["fees"]["effective-includes"] = json!(included);
     }
-    result.insert("fees".into(), Value::Object(fees));
 }
 
 /// Whether the package is a child with its parents: the last transaction spends from every other, and no parent spends from

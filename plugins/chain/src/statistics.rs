@@ -1,10 +1,11 @@
 //! Statistics over many blocks, and the list of indexes.
 
 use outrigger_kit::blocks::{decode_header, find_block};
+use outrigger_kit::without_nulls;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
 use outrigger_sdk::standard::work;
 use outrigger_sdk::{Call, RpcError, methods, params, typed};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::ChainPlugin;
 
@@ -82,22 +83,18 @@ impl ChainPlugin {
                 first = block;
             }
         }
-        let mut object = Map::new();
-        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-        put("time", json!(decode_header(&last)?.time));
-        put("txcount", json!(all));
-        put("window_final_block_hash", json!(last.hash));
-        put("window_final_block_height", json!(last.height));
-        put("window_block_count", json!(window));
-        if window > 0 {
-            let interval = i64::from(last.median_time) - i64::from(first.median_time);
-            put("window_interval", json!(interval));
-            put("window_tx_count", json!(within));
-            if interval > 0 {
-                put("txrate", work::float(within as f64 / interval as f64));
-            }
-        }
-        Ok(Value::Object(object))
+        let interval = (window > 0).then(|| i64::from(last.median_time) - i64::from(first.median_time));
+        let rate = |interval: i64| (interval > 0).then(|| work::float(within as f64 / interval as f64));
+        Ok(without_nulls(json!({
+            "time": decode_header(&last)?.time,
+            "txcount": all,
+            "window_final_block_hash": last.hash,
+            "window_final_block_height": last.height,
+            "window_block_count": window,
+            "window_interval": interval,
+            "window_tx_count": interval.map(|_| within),
+            "txrate": interval.and_then(rate),
+        })))
     }
 
     /// Lists the indexes. The transaction index is always complete. The block filter index counts as complete,
@@ -116,6 +113,6 @@ impl ChainPlugin {
         let chosen =
             INDEXES.into_iter().filter(|name| index_name.is_none_or(|wanted| wanted.is_empty() || wanted == *name));
         let show = |name: &str| (name.to_owned(), json!({"synced": true, "best_block_height": height}));
-        Ok(Value::Object(chosen.map(show).collect()))
+        Ok(chosen.map(show).collect())
     }
 }

@@ -110,9 +110,6 @@ impl ChainPlugin {
     ///
     /// # Result
     /// "hex"    (string) The transaction.
-    ///
-    /// # Example
-    /// '[{"txid":"1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0","vout":0}]' '[{"data":"00010203"}]'
     #[method(category = "Rawtransactions", inline)]
     fn createrawtransaction(
         call: &Call<'_>,
@@ -136,9 +133,6 @@ impl ChainPlugin {
     /// # Result
     /// {"txid": "txid", "hash": "wtxid", "version": n, "size": n, "vsize": n, "weight": n, "locktime": n, "vin":
     /// [...], "vout": [...]}    (json object)
-    ///
-    /// # Example
-    /// 0200000001...
     #[method(category = "Rawtransactions")]
     fn decoderawtransaction(
         call: &Call<'_>,

@@ -124,7 +124,10 @@ impl<'q> EntryWriter<'q> {
             )?;
             json::key!(out, "alternate_wtxids", hashes, wtxids.into_iter().flatten().copied());
         }
-        write_conflicts(out, tx);
+        json::key!(out, "walletconflicts", hashes, tx.unsettled.conflicts.iter());
+        json::key!(out, "mempoolconflicts", hashes, tx.unsettled.mempool_conflicts.iter());
+        json::key!(out, "time", number, tx.transaction.time);
+        json::key!(out, "timereceived", number, tx.transaction.time_received);
         if call.rules.bip125_key {
             write_replaceable(out, self.viewpoint, tx, self.replaceability(tx)?);
         }
@@ -268,13 +271,6 @@ fn write_place(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx<'_>)
     }
     json::key!(out, "txid", hash, transaction.txid.as_byte_array());
     json::key!(out, "wtxid", hash, transaction.wtxid.as_byte_array());
-}
-
-fn write_conflicts(out: &mut Vec<u8>, tx: &WalletTx<'_>) {
-    json::key!(out, "walletconflicts", hashes, tx.unsettled.conflicts.iter());
-    json::key!(out, "mempoolconflicts", hashes, tx.unsettled.mempool_conflicts.iter());
-    json::key!(out, "time", number, tx.transaction.time);
-    json::key!(out, "timereceived", number, tx.transaction.time_received);
 }
 
 fn write_replaceable(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx<'_>, replaceable: Replaceable) {

@@ -12,9 +12,9 @@ use outrigger_sdk::wire::{Blob, Encoded};
 use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::Value;
 
-use crate::HistoryPlugin;
 use crate::entry::{EntryWriter, Selection, WalletTx, entries};
 use crate::viewpoint::WalletViewpoint;
+use crate::{HistoryPlugin, json};
 
 /// The number of batches that the reading thread prefetches.
 const BATCHES_AHEAD: usize = 2;
@@ -22,20 +22,20 @@ const BATCHES_AHEAD: usize = 2;
 /// The batches of a range of the history.
 pub struct Batches<'q> {
     call: &'q Call<'q>,
-    query: HistoryQuery,
-    ended: bool,
+    /// The query for the next batch; `None` after the last one.
+    query: Option<HistoryQuery>,
 }
 
 impl<'q> Batches<'q> {
     /// The batches of a range, each of at most `limit` transactions.
     pub fn new(call: &'q Call<'q>, range: HistoryRange, reverse: bool, limit: u32) -> Self {
-        Self { call, query: HistoryQuery { range, reverse, after: None, limit }, ended: false }
+        Self { call, query: Some(HistoryQuery { range, reverse, after: None, limit }) }
     }
 
-    fn read(&mut self) -> Result<Encoded<HistoryBatch>, ServiceError> {
-        let batch = self.call.host.wallet.history(self.call.scope, self.query.clone())?;
-        self.query.after = batch.view()?.next.map(|next| Blob(next.to_vec()));
-        self.ended = self.query.after.is_none();
+    fn read(&mut self, query: HistoryQuery) -> Result<Encoded<HistoryBatch>, ServiceError> {
+        let batch = self.call.host.wallet.history(self.call.scope, query.clone())?;
+        let next = batch.view()?.next;
+        self.query = next.map(|next| HistoryQuery { after: Some(Blob(next.to_vec())), ..query });
         Ok(batch)
     }
 }
@@ -44,12 +44,8 @@ impl Iterator for Batches<'_> {
     type Item = Result<Encoded<HistoryBatch>, ServiceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.ended {
-            return None;
-        }
-        let batch = self.read();
-        self.ended |= batch.is_err();
-        Some(batch)
+        let query = self.query.take()?;
+        Some(self.read(query))
     }
 }
 
@@ -60,7 +56,7 @@ pub fn walk(
     mut visit: impl FnMut(&WalletTx<'_>) -> Result<ControlFlow<()>, ServiceError>,
 ) -> Result<(), ServiceError> {
     let Some(first) = batches.next() else { return Ok(()) };
-    let prefetch = !batches.ended && batches.query.limit == u32::MAX;
+    let prefetch = batches.query.as_ref().is_some_and(|query| query.limit == u32::MAX);
     let mut all = std::iter::once(first).chain(batches);
     if prefetch {
         let walked = thread::scope(|scope| {
@@ -129,8 +125,6 @@ impl HistoryPlugin {
         let viewpoint = WalletViewpoint::of(call, &wallet, include_watchonly)?;
         let count = usize::try_from(count).map_err(|_| RpcError::invalid_parameter("Negative count"))?;
         let skip = usize::try_from(skip).map_err(|_| RpcError::invalid_parameter("Negative from"))?;
-        // The call collects entries from the newest transaction back, then reverses them: the oldest is first, and the entries of
-        // one transaction are in reverse order, too.
         let mut list =
             Backwards { writer: EntryWriter::new(call, viewpoint), items: Vec::new(), ends: Vec::new(), skip, count };
         if count > 0 {
@@ -142,12 +136,13 @@ impl HistoryPlugin {
     }
 }
 
-/// Collects entries from the newest to the oldest, and reverses them at the end.
+/// Collects entries from the newest transaction back, and reverses them at the end. Then the oldest is first, and the
+/// entries of one transaction are in reverse order, too.
 struct Backwards<'q> {
     writer: EntryWriter<'q>,
-    /// The entries, each with a comma after it.
+    /// The entries, one after the other.
     items: Vec<u8>,
-    /// The end of each entry, before its comma.
+    /// The end of each entry.
     ends: Vec<usize>,
     /// The number of entries still to skip.
     skip: usize,
@@ -164,29 +159,19 @@ impl Backwards<'_> {
             } else if self.ends.len() < self.count {
                 self.writer.write(&mut self.items, tx, entry, true)?;
                 self.ends.push(self.items.len());
-                self.items.push(b',');
             }
         }
         Ok(if self.ends.len() < self.count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     }
 
-    /// Returns the array. Reverses all bytes in place, then the bytes of each entry.
+    /// The array.
     fn end(self) -> Vec<u8> {
-        let Self { items: mut reply, ends, .. } = self;
-        if reply.is_empty() {
-            return b"[]".to_vec();
-        }
-        // The first byte is now the trailing comma. The opening bracket replaces it below.
-        reply.reverse();
-        let total = reply.len();
-        for (index, end) in ends.iter().enumerate() {
-            let begin = index.checked_sub(1).and_then(|before| ends.get(before)).map_or(0, |before| before + 1);
-            if let Some(entry) = reply.get_mut(total - end..total - begin) {
-                entry.reverse();
-            }
-        }
-        if let Some(first) = reply.first_mut() {
-            *first = b'[';
+        let mut reply = Vec::with_capacity(self.items.len() + self.ends.len() + 2);
+        reply.push(b'[');
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        for (begin, end) in begins.zip(&self.ends).collect::<Vec<_>>().into_iter().rev() {
+            json::item(&mut reply);
+            reply.extend_from_slice(self.items.get(begin..*end).unwrap_or_default());
         }
         reply.push(b']');
         reply

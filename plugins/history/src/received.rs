@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use bitcoin::{Amount, Script, ScriptBuf, Txid};
+use outrigger_kit::invalid_label;
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::int32;
@@ -12,7 +13,7 @@ use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::service::wallet::{Ownership, Received, ReceivedBy, ReceivedQuery, ReceivedView};
 use outrigger_sdk::standard::address;
 use outrigger_sdk::wire::{Encoded, ListView};
-use outrigger_sdk::{Call, RpcError, RpcErrorCode, methods};
+use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::Value;
 
 use crate::viewpoint::{COINBASE_MATURITY_DEPTH, WalletViewpoint, signed};
@@ -186,10 +187,6 @@ impl HistoryPlugin {
         reply.push(b']');
         Ok(Json(reply))
     }
-}
-
-pub fn invalid_label() -> RpcError {
-    RpcError::new(RpcErrorCode::WALLET_INVALID_LABEL, "Invalid label name")
 }
 
 /// The total of the payments to these scripts.

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash, Txid, consensus};
 use outrigger_kit::blocks::{block_not_found, decode_header, find_block};
+use outrigger_kit::invalid_label;
 use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::{hash_text, int32};
 use outrigger_sdk::service::ServiceError;
@@ -19,7 +20,6 @@ use serde_json::Value;
 
 use crate::entry::{EntryWriter, Selection, WalletTx};
 use crate::list::{Batches, walk};
-use crate::received::invalid_label;
 use crate::viewpoint::WalletViewpoint;
 use crate::{HistoryPlugin, json};
 

@@ -6,8 +6,8 @@ use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::hash_text;
 use outrigger_sdk::service::ErrorKind;
-use outrigger_sdk::service::wallet::{MAX_TEXT_LEN, Synced};
-use outrigger_sdk::standard::Shown;
+use outrigger_sdk::service::wallet::MAX_TEXT_LEN;
+use outrigger_sdk::standard::json::{Shown, ShownWithChange};
 use outrigger_sdk::{Call, RpcError, methods};
 
 use crate::entry::{EntryWriter, Selection, WalletTx, entries};
@@ -29,9 +29,6 @@ impl HistoryPlugin {
     /// # Result
     /// {"amount": n, "fee": n, "confirmations": n, ..., "details": [...], "hex": "...", "decoded": {...}}    (json
     /// object) Amounts are in BTC. The fee is negative, and present for sent transactions only.
-    ///
-    /// # Example
-    /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0
     #[method(inline, wallet_only)]
     fn gettransaction(
         call: &Call<'_>,
@@ -80,20 +77,17 @@ impl HistoryPlugin {
             serde_json::to_writer(&mut reply, &Shown { transaction: &decoded, network: viewpoint.network, change })
                 .map_err(|error| RpcError::internal(error.to_string()))?;
         }
-        write_last_block(&mut reply, viewpoint.synced);
-        reply.push(b'}');
+        json::key!(&mut reply, "lastprocessedblock");
+        reply.push(b'{');
+        json::key!(&mut reply, "hash", hash, viewpoint.synced.hash.as_byte_array());
+        json::key!(&mut reply, "height", number, viewpoint.synced.height);
+        reply.extend_from_slice(b"}}");
         Ok(Json(reply))
     }
 
     /// Abandons a transaction that is neither in a block nor in the mempool. Its inputs become spendable again.
     ///
     /// * `txid` - The transaction's id.
-    ///
-    /// # Result
-    /// null    (json null)
-    ///
-    /// # Example
-    /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0
     #[method]
     fn abandontransaction(call: &Call<'_>, #[arg(kind = "hex")] txid: &str) -> Result<(), RpcError> {
         call.wallet()?;
@@ -110,9 +104,6 @@ impl HistoryPlugin {
     /// * `txid` - The transaction's id.
     /// * `comment` (default: unchanged) - The purpose of the payment. An empty text removes the comment.
     /// * `comment_to` (default: unchanged) - The recipient of the payment. An empty text removes the comment.
-    ///
-    /// # Result
-    /// null    (json null)
     ///
     /// # Example
     /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0 rent
@@ -139,14 +130,6 @@ impl HistoryPlugin {
         }
         Ok(())
     }
-}
-
-fn write_last_block(reply: &mut Vec<u8>, synced: Synced) {
-    json::key!(reply, "lastprocessedblock");
-    reply.push(b'{');
-    json::key!(reply, "hash", hash, synced.hash.as_byte_array());
-    json::key!(reply, "height", number, synced.height);
-    reply.push(b'}');
 }
 
 fn unknown_transaction() -> RpcError {

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use bitcoin::Network;
 use outrigger_kit::descriptor::Descriptor;
-use outrigger_kit::descriptor_syntax;
+use outrigger_kit::{descriptor_syntax, invalid_label};
 use outrigger_sdk::params::descriptor_range;
-use outrigger_sdk::service::wallet::{DescriptorImport, Import};
+use outrigger_sdk::service::wallet::{DescriptorImport, Import, WalletInfo};
 use outrigger_sdk::wire::Secret;
 use outrigger_sdk::{Call, Reply, RpcError, RpcErrorCode, methods, typed};
 use serde_json::Value;
@@ -50,13 +50,7 @@ impl ImportPlugin {
             let wallet = call.wallet()?;
             let reservation = Reservation::new(call)?;
             wallet.check_unlocked()?;
-            let mut checks = Checks {
-                call,
-                network: call.network()?,
-                private_keys_enabled: wallet.private_keys_enabled,
-                keypool: wallet.keypool,
-                accepted: HashSet::new(),
-            };
+            let mut checks = Checks { call, network: call.network()?, wallet: &wallet, accepted: HashSet::new() };
             let (mut timestamps, mut checked) = (Vec::new(), Vec::new());
             let all_checked: Result<(), RpcError> = requests.iter().try_for_each(|request| {
                 let timestamp = request::timestamp(request, wallet.synced)?;
@@ -66,7 +60,7 @@ impl ImportPlugin {
             });
             let outcomes = store(call, checked)?;
             all_checked?;
-            Ok(imported(wallet, Some(reservation), outcomes, timestamps, ImportKind::Descriptors))
+            Ok(imported(&wallet, Some(reservation), outcomes, timestamps, ImportKind::Descriptors))
         });
     }
 }
@@ -75,10 +69,7 @@ impl ImportPlugin {
 struct Checks<'h> {
     call: &'h Call<'h>,
     network: Network,
-    /// Whether the wallet may hold private keys.
-    private_keys_enabled: bool,
-    /// The number of scripts that the wallet derives ahead, which is the range of a request without one. 0 if unknown.
-    keypool: u32,
+    wallet: &'h WalletInfo,
     /// The extended public keys of the accepted requests so far that came with their private keys.
     accepted: HashSet<String>,
 }
@@ -110,13 +101,8 @@ struct Given<'a> {
     has_label: bool,
 }
 
-/// The indexes of a ranged descriptor.
-#[derive(Clone, Copy)]
-struct Indexes {
-    begin: u32,
-    end: u32,
-    next: u32,
-}
+/// The first and the last index of a ranged descriptor, and the next one.
+type Indexes = ((u32, u32), u32);
 
 impl Checks<'_> {
     /// Checks a request. An error fails the whole call.
@@ -175,8 +161,8 @@ impl Checks<'_> {
         };
         let descriptor = DescriptorImport {
             text,
-            range: indexes.map(|indexes| (indexes.begin, indexes.end)),
-            next_index: indexes.map(|indexes| indexes.next),
+            range: indexes.map(|(range, _)| range),
+            next_index: indexes.map(|(_, next)| next),
             active: given.active,
             internal,
             label: (!given.label.is_empty()).then(|| given.label.to_owned()),
@@ -204,7 +190,8 @@ impl Checks<'_> {
             })?,
             (true, None) => {
                 warnings.push(RANGE_NOT_GIVEN.to_owned());
-                (0, if self.keypool == 0 { DEFAULT_KEYPOOL } else { self.keypool } - 1)
+                // The range is the number of scripts that the wallet derives ahead; 0 if unknown.
+                (0, if self.wallet.keypool == 0 { DEFAULT_KEYPOOL } else { self.wallet.keypool } - 1)
             }
         };
         let keys: usize = descriptors.iter().map(Descriptor::key_count).sum();
@@ -221,17 +208,18 @@ impl Checks<'_> {
                 }
             }
         };
-        Ok(Some(Indexes { begin, end, next }))
+        Ok(Some(((begin, end), next)))
     }
 
     /// Checks the rules about private keys, and that the descriptors can be expanded.
     fn check_keys(&self, descriptors: &[Descriptor], warnings: &mut Vec<String>) -> Result<(), RpcError> {
-        if !self.private_keys_enabled && descriptors.iter().any(Descriptor::has_private_keys) {
+        let private_keys_enabled = self.wallet.private_keys_enabled;
+        if !private_keys_enabled && descriptors.iter().any(Descriptor::has_private_keys) {
             return Err(private_keys_disabled());
         }
         for descriptor in descriptors {
             descriptor.expand(0).map_err(|_| not_expandable())?;
-            if !self.private_keys_enabled {
+            if !private_keys_enabled {
                 if descriptor.is_unused() {
                     return Err(RpcError::wallet("Cannot import unused() to wallet without private keys enabled"));
                 }
@@ -280,10 +268,6 @@ impl<'a> Given<'a> {
         }
         Ok(Self { text, active, label, has_label: fields.has("label") })
     }
-}
-
-pub fn invalid_label() -> RpcError {
-    RpcError::new(RpcErrorCode::WALLET_INVALID_LABEL, "Invalid label name")
 }
 
 pub fn internal_of_multipath() -> RpcError {

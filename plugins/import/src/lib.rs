@@ -63,15 +63,14 @@ impl Plugin for ImportPlugin {
     fn event(&self, event: Event) {
         match event {
             Event::RescanFinished { wallet, rescan, outcome, last_height, widened } => {
+                let mut lack = None;
                 if let RescanOutcome::Unreadable { block_time } = outcome {
+                    lack = is_validating(&self.host, Scope::NONE).then_some(Lack::Background);
                     let message = format!(
                         "the rescan of wallet '{wallet}' could not read all blocks; the last unread block has time {block_time}"
                     );
                     self.host.log(Level::Warn, message);
                 }
-                let is_unreadable = matches!(outcome, RescanOutcome::Unreadable { .. });
-                let background = is_unreadable && is_validating(&self.host, Scope::NONE);
-                let lack = background.then_some(Lack::Background);
                 Waiting::finished(&self.waiting, &wallet, rescan, RescanEnd { outcome, last_height, widened, lack });
             }
             Event::ShuttingDown => {
@@ -94,16 +93,16 @@ impl Plugin for ImportPlugin {
 /// A stored import, or a rescan without an import.
 pub struct Imported<'a> {
     pending: Pending,
-    /// The wallet's name and the rescan, if the call needs one.
-    rescan: Option<(String, Reservation<'a>)>,
+    /// The rescan, if the call needs one.
+    rescan: Option<Reservation<'a>>,
 }
 
 impl ImportPlugin {
     /// Answers a call after its rescan. A call without a rescan, or with an error, is answered at once.
     fn answer<'a>(&self, reply: Reply, import: impl FnOnce() -> Result<Imported<'a>, RpcError>) {
         match import() {
-            Ok(Imported { rescan: Some((wallet, reservation)), pending }) => {
-                Waiting::start(&self.waiting, wallet, reservation, reply, pending);
+            Ok(Imported { rescan: Some(reservation), pending }) => {
+                Waiting::start(&self.waiting, reservation, reply, pending);
             }
             Ok(Imported { rescan: None, pending }) => {
                 reply.send_json(pending.finish(&RescanEnd::of(RescanOutcome::Complete)));
@@ -132,7 +131,7 @@ fn store(call: &Call<'_>, checked: Vec<Checked<'_>>) -> Result<Vec<Outcome>, Ser
 /// The stored import, with a rescan if the wallet stored any request. The rescan begins at the earliest creation time, even
 /// of a refused request, or at the time of the wallet's last block.
 fn imported<'a>(
-    wallet: WalletInfo,
+    wallet: &WalletInfo,
     reservation: Option<Reservation<'a>>,
     outcomes: Vec<Outcome>,
     timestamps: Vec<i64>,
@@ -140,8 +139,6 @@ fn imported<'a>(
 ) -> Imported<'a> {
     let times = timestamps.iter().map(|timestamp| stored_time(*timestamp));
     let from_time = times.fold(u64::from(wallet.synced.time), u64::min);
-    let rescan = reservation
-        .filter(|_| outcomes.iter().any(|outcome| outcome.success))
-        .map(|reservation| (wallet.name, reservation));
+    let rescan = reservation.filter(|_| outcomes.iter().any(|outcome| outcome.success));
     Imported { pending: Pending::Outcomes(Outcomes { outcomes, timestamps, kind, from_time }), rescan }
 }

@@ -20,9 +20,6 @@ impl ImportPlugin {
     ///
     /// * `rawtransaction` - The transaction in hexadecimal.
     /// * `txoutproof` - The proof that it is in a block, from gettxoutproof.
-    ///
-    /// # Result
-    /// null    (json null)
     #[method]
     fn importprunedfunds(
         call: &Call<'_>,
@@ -56,12 +53,6 @@ impl ImportPlugin {
     /// Removes a transaction from the wallet, which changes its balances.
     ///
     /// * `txid` - The transaction's id.
-    ///
-    /// # Result
-    /// null    (json null)
-    ///
-    /// # Example
-    /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0
     #[method]
     fn removeprunedfunds(call: &Call<'_>, txid: &str) -> Result<(), RpcError> {
         if call.rules.deprecates_pruned_funds {

@@ -65,7 +65,7 @@ impl ImportPlugin {
                     "Can't rescan beyond pruned data. Use RPC call getblockchaininfo to determine your pruned height.";
                 return Err(unless_fetched_later(call, first, RpcError::misc(pruned)));
             }
-            Ok(Imported { pending: Pending::Heights { first, last, synced }, rescan: Some((wallet.name, reservation)) })
+            Ok(Imported { pending: Pending::Heights { first, last, synced }, rescan: Some(reservation) })
         });
     }
 
@@ -93,16 +93,11 @@ pub fn is_validating(host: &Host, scope: Scope) -> bool {
 
 /// The error for a block that the node lacks: `pruned`, unless the node has not fetched the block yet.
 pub fn unless_fetched_later(call: &Call<'_>, height: u32, pruned: RpcError) -> RpcError {
-    match node_behind(call) {
+    match call.wallet().map(|wallet| wallet.node_behind) {
         _ if is_validating(call.host, call.scope) => Lack::Background.error(),
         Ok(Some(last)) if last.height < height => Lack::After(last.height).error(),
         _ => pruned,
     }
-}
-
-/// The node's best block, if the node lacks blocks that the wallet has followed.
-fn node_behind(call: &Call<'_>) -> Result<Option<Synced>, ServiceError> {
-    Ok(call.wallet()?.node_behind)
 }
 
 /// The blocks that the node lacks for now.
@@ -135,9 +130,11 @@ fn until_after(height: u32) -> String {
 pub struct Reservation<'a> {
     import: &'a dyn WalletImport,
     scope: Scope,
+    /// The wallet's name.
+    wallet: String,
     /// The rescan's number, which its events carry.
     number: u64,
-    /// The result of [`node_behind`].
+    /// The node's best block, if the node lacks blocks that the wallet has followed.
     node: Option<Synced>,
     used: bool,
 }
@@ -145,8 +142,9 @@ pub struct Reservation<'a> {
 impl<'a> Reservation<'a> {
     /// Fails if another rescan is reserved or runs.
     pub fn new(call: &Call<'a>) -> Result<Self, ServiceError> {
-        let (import, scope, node) = (&*call.host.import, call.scope, node_behind(call)?);
-        Ok(Self { import, scope, number: import.rescan_reserve(scope)?, node, used: false })
+        let (import, scope, wallet) = (&*call.host.import, call.scope, call.wallet()?);
+        let number = import.rescan_reserve(scope)?;
+        Ok(Self { import, scope, wallet: wallet.name, number, node: wallet.node_behind, used: false })
     }
 
     pub fn start(mut self, begin: Begin) -> Result<(), ServiceError> {
@@ -273,19 +271,17 @@ pub struct Outcomes {
 impl Outcomes {
     fn finish(mut self, end: &RescanEnd) -> Result<Vec<Outcome>, RpcError> {
         match &end.outcome {
-            RescanOutcome::Complete if end.widened => self.warn_of_range(),
+            // Any of the ranges may have been too short.
+            RescanOutcome::Complete if end.widened => {
+                for outcome in self.outcomes.iter_mut().filter(|outcome| outcome.success && outcome.ranged) {
+                    outcome.warnings.push(RANGE_WIDENED.to_owned());
+                }
+            }
             RescanOutcome::Complete => {}
             RescanOutcome::Aborted => return Err(aborted_by_user()),
             RescanOutcome::Unreadable { block_time } => self.fail_unscanned(i64::from(*block_time), end.lack),
         }
         Ok(self.outcomes)
-    }
-
-    /// Adds a warning to each imported range, because any may have been too short.
-    fn warn_of_range(&mut self) {
-        for outcome in self.outcomes.iter_mut().filter(|outcome| outcome.success && outcome.ranged) {
-            outcome.warnings.push(RANGE_WIDENED.to_owned());
-        }
     }
 
     /// Fails the requests that may have transactions in the block of `block_time`, or before it.
@@ -336,15 +332,10 @@ pub struct Waiting {
 
 impl Waiting {
     /// Starts the reserved rescan and keeps the call until its end.
-    pub fn start(
-        waits: &Arc<Waits<Self>>,
-        wallet: String,
-        reservation: Reservation<'_>,
-        reply: Reply,
-        pending: Pending,
-    ) {
+    pub fn start(waits: &Arc<Waits<Self>>, reservation: Reservation<'_>, reply: Reply, pending: Pending) {
         let (token, begin) = (reply.token(), pending.begin());
-        let wanted = Self { wallet, rescan: reservation.number, pending, node: reservation.node };
+        let (wallet, rescan, node) = (reservation.wallet.clone(), reservation.number, reservation.node);
+        let wanted = Self { wallet, rescan, pending, node };
         if waits.keep(Waiter { reply, wanted, deadline: None }) {
             waits.look();
         } else if let Err(error) = reservation.start(begin)

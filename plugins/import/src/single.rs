@@ -5,29 +5,24 @@
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::secp256k1::constants::PUBLIC_KEY_SIZE;
 use bitcoin::{ScriptBuf, WPubkeyHash};
-use outrigger_sdk::service::wallet::{Import, ImportOutcome, KeysImport, Ownership, WalletInfo};
+use outrigger_kit::invalid_label;
+use outrigger_sdk::service::wallet::{Import, ImportOutcome, KeysImport, Ownership};
 use outrigger_sdk::sign::WifKey;
 use outrigger_sdk::standard::{ScriptKind, address, classify, multisig};
 use outrigger_sdk::wire::{Blob, Secret};
 use outrigger_sdk::{Call, Reply, RpcError, methods};
 
-use crate::descriptors::invalid_label;
 use crate::multi::{hex_script, invalid_private_key};
 use crate::outcome::{not_added, private_keys_disabled};
 use crate::request::{EARLIEST_TIME, refuse_quoting};
 use crate::rescan::{Pending, Reservation, has_block, unless_fetched_later};
 use crate::{ImportPlugin, Imported};
 
-/// An import without keys and scripts.
-fn empty_import() -> KeysImport {
-    KeysImport { solving_data: true, internal: true, timestamp: EARLIEST_TIME, ..KeysImport::default() }
-}
-
 /// The argument `label`, empty by default.
 fn read_label(label: Option<&str>) -> Result<String, RpcError> {
-    match label {
-        Some("*") => Err(invalid_label()),
-        label => Ok(label.unwrap_or_default().to_owned()),
+    match label.unwrap_or_default() {
+        "*" => Err(invalid_label()),
+        label => Ok(label.to_owned()),
     }
 }
 
@@ -68,11 +63,8 @@ impl ImportPlugin {
         #[arg(default = false)] p2sh: bool,
         reply: Reply,
     ) {
-        self.answer(reply, || {
-            let wallet = call.wallet()?;
-            let label = read_label(label)?;
-            let rescan = reserve_if(rescan, call)?;
-            let mut keys = KeysImport { solving_data: false, internal: false, label, ..empty_import() };
+        self.watch(call, label, rescan, reply, || {
+            let mut keys = KeysImport::default();
             if let Ok(script) = address::to_script(address, call.network()?) {
                 if p2sh {
                     let message = "Cannot use the p2sh flag with an address - use a script instead";
@@ -90,8 +82,7 @@ impl ImportPlugin {
                 keys.script_pubkeys.sort_by(|one, other| (one.len(), one).cmp(&(other.len(), other)));
                 keys.scripts.push(script);
             }
-            import_single(call, keys, not_added("address"))?;
-            Ok(imported(wallet, rescan))
+            Ok(keys)
         });
     }
 
@@ -116,20 +107,11 @@ impl ImportPlugin {
         #[arg(default = true)] rescan: bool,
         reply: Reply,
     ) {
-        self.answer(reply, || {
-            let wallet = call.wallet()?;
-            let label = read_label(label)?;
-            let rescan = reserve_if(rescan, call)?;
+        self.watch(call, label, rescan, reply, || {
             let public_key = multisig::public_key(pubkey)?;
-            let keys = KeysImport {
-                script_pubkeys: scripts_of_key(&public_key),
-                public_keys: vec![Blob(public_key)],
-                internal: false,
-                label,
-                ..empty_import()
-            };
-            import_single(call, keys, not_added("address"))?;
-            Ok(imported(wallet, rescan))
+            let script_pubkeys = scripts_of_key(&public_key);
+            let public_keys = vec![Blob(public_key)];
+            Ok(KeysImport { script_pubkeys, public_keys, solving_data: true, ..KeysImport::default() })
         });
     }
 
@@ -163,7 +145,9 @@ impl ImportPlugin {
             let text = read_label(label)?;
             let rescan = reserve_if(rescan, call)?;
             let key = WifKey::parse(privkey.expose(), call.network()?.into()).map_err(|_| invalid_private_key())?;
-            import_single(call, KeysImport { private_keys: vec![privkey], ..empty_import() }, not_added("key"))?;
+            let private_keys = vec![privkey];
+            let keys = KeysImport { private_keys, solving_data: true, internal: true, ..KeysImport::default() };
+            import_single(call, keys, not_added("key"))?;
             let scripts = scripts_of_key(key.public_key());
             let known = call.host.wallet.scripts(call.scope, scripts.clone())?;
             // All addresses of the key get the label. Without one, the unlabelled addresses get an empty label.
@@ -172,7 +156,25 @@ impl ImportPlugin {
                     call.host.book.set_label(call.scope, script, text.clone())?;
                 }
             }
-            Ok(imported(wallet, rescan))
+            Ok(Imported { pending: Pending::Null, rescan })
+        });
+    }
+
+    /// Imports the keys and scripts of an address, then rescans the chain.
+    fn watch(
+        &self,
+        call: &Call<'_>,
+        label: Option<&str>,
+        rescan: bool,
+        reply: Reply,
+        keys: impl FnOnce() -> Result<KeysImport, RpcError>,
+    ) {
+        self.answer(reply, || {
+            call.wallet()?;
+            let label = read_label(label)?;
+            let rescan = reserve_if(rescan, call)?;
+            import_single(call, KeysImport { label, ..keys()? }, not_added("address"))?;
+            Ok(Imported { pending: Pending::Null, rescan })
         });
     }
 }
@@ -195,6 +197,7 @@ fn import_single(call: &Call<'_>, mut keys: KeysImport, not_stored: RpcError) ->
     let mut known = known.into_iter().map(|info| info.is_some_and(|info| info.ownership == Ownership::Spendable));
     let owned: Vec<ScriptBuf> = keys.script_pubkeys.extract_if(.., |_| known.next().unwrap_or(false)).collect();
     let label = keys.label.clone();
+    keys.timestamp = EARLIEST_TIME;
     match call.host.import.import(call.scope, vec![Import::Keys { parts: vec![keys] }])?.pop() {
         Some(ImportOutcome::Imported { .. }) => {}
         Some(ImportOutcome::PrivateKeysDisabled) => return Err(private_keys_disabled()),
@@ -205,9 +208,4 @@ fn import_single(call: &Call<'_>, mut keys: KeysImport, not_stored: RpcError) ->
         call.host.book.set_label(call.scope, script, label.clone())?;
     }
     Ok(())
-}
-
-/// The stored import, with a rescan of the whole chain if one is reserved.
-fn imported(wallet: WalletInfo, rescan: Option<Reservation<'_>>) -> Imported<'_> {
-    Imported { pending: Pending::Null, rescan: rescan.map(|reservation| (wallet.name, reservation)) }
 }

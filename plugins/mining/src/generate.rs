@@ -120,9 +120,24 @@ impl MiningPlugin {
         let script = output_script(output, call.network()?)?;
         let transactions = transactions.iter().map(|value| transaction_argument(call.host, typed::text(value)?));
         let transactions = transactions.collect::<Result<Vec<_>, _>>()?;
-        let mut known = None;
+        let (chain, mut known) = (&call.host.chain, None);
         for _ in 0..MAX_ATTEMPTS {
-            let mut block = valid_block(call, &script, &transactions, known)?;
+            let next = unlike(known, chain.next_block(Scope::NONE)?);
+            let mut block = assemble(&call.rules, &next, script.clone(), Amount::ZERO, transactions.clone());
+            match chain.check_block(Scope::NONE, serialize(&block).into())? {
+                Verdict::Valid => {}
+                // A concurrent call has submitted the same block.
+                Verdict::Duplicate | Verdict::DuplicateInconclusive => {
+                    known = Some(block.header);
+                    continue;
+                }
+                // A concurrent call has changed the tip. The host reports the new tip a moment after the chain has it.
+                Verdict::NotBestPrevious => {
+                    thread::sleep(NEXT_TIP_WAIT);
+                    continue;
+                }
+                verdict => return Err(invalid_block(verdict)),
+            }
             let mut effort = Effort { tries: DEFAULT_TRIES, call, stopping: &self.stopping };
             if !effort.find_nonce(&mut block.header) {
                 return Err(RpcError::misc("Failed to make block."));
@@ -207,37 +222,18 @@ fn unlike(known: Option<Header>, mut next: NextBlock) -> NextBlock {
     next
 }
 
-/// A block of these transactions on the tip, without proof of work, and unlike a `known` block. If a concurrent call changed the tip or
-/// submitted the same block, the next attempt uses the new tip or a later time.
-fn valid_block(
-    call: &Call<'_>,
-    script: &ScriptBuf,
-    transactions: &[Transaction],
-    mut known: Option<Header>,
-) -> Result<Block, RpcError> {
-    let host = call.host;
-    for _ in 0..MAX_ATTEMPTS {
-        let next = unlike(known, host.chain.next_block(Scope::NONE)?);
-        let block = assemble(&call.rules, &next, script.clone(), Amount::ZERO, transactions.to_vec());
-        match host.chain.check_block(Scope::NONE, serialize(&block).into())? {
-            Verdict::Valid => return Ok(block),
-            Verdict::Invalid { reason, detail } if detail.is_empty() => return Err(invalid_block(&reason)),
-            Verdict::Invalid { reason, detail } => return Err(invalid_block(&format!("{reason}, {detail}"))),
-            Verdict::Duplicate | Verdict::DuplicateInconclusive => known = Some(block.header),
-            Verdict::DuplicateInvalid => return Err(not_accepted()),
-            // The host reports the new tip a moment after the chain has it.
-            Verdict::NotBestPrevious => thread::sleep(NEXT_TIP_WAIT),
-            verdict => return Err(invalid_block(&format!("{verdict:?}"))),
-        }
-    }
-    Err(tip_changed())
-}
-
 fn tip_changed() -> RpcError {
     RpcError::misc("CreateNewBlock: the tip changed while the template was made")
 }
 
-fn invalid_block(reason: &str) -> RpcError {
+/// The error for a block that the host refuses before its proof of work.
+fn invalid_block(verdict: Verdict) -> RpcError {
+    let reason = match verdict {
+        Verdict::DuplicateInvalid => return not_accepted(),
+        Verdict::Invalid { reason, detail } if detail.is_empty() => reason,
+        Verdict::Invalid { reason, detail } => format!("{reason}, {detail}"),
+        verdict => format!("{verdict:?}"),
+    };
     RpcError::new(RpcErrorCode::VERIFY, format!("TestBlockValidity failed: {reason}"))
 }
 
@@ -329,15 +325,11 @@ fn assemble(rules: &Rules, next: &NextBlock, script: ScriptBuf, fees: Amount, tr
 }
 
 impl Effort<'_> {
-    /// Whether the client disconnected, the call timed out, or the plugin is stopping.
-    fn is_cancelled(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed) || !self.call.is_wanted()
-    }
-
-    /// Searches for a nonce that meets the header's target. Returns whether it found one.
+    /// Searches for a nonce that meets the header's target. Returns whether it found one. Gives up once the client has
+    /// left, the call has timed out, or the plugin is stopping.
     fn find_nonce(&mut self, header: &mut Header) -> bool {
         let target = Target::from_compact(header.bits);
-        while self.tries > 0 && !self.is_cancelled() {
+        while self.tries > 0 && !self.stopping.load(Ordering::Relaxed) && self.call.is_wanted() {
             let round = self.tries.min(TRIES_PER_CHECK);
             for tried in 0..round {
                 if target.is_met_by(header.block_hash()) {

@@ -2,22 +2,18 @@
 
 use bitcoin::{CompactTarget, Network, SignedAmount};
 use outrigger_kit::blocks::{decode_header, find_block};
+use outrigger_kit::without_nulls;
 use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
+use outrigger_sdk::service::mempool::Prioritised;
 use outrigger_sdk::standard::policy::BLOCK_FEERATE;
 use outrigger_sdk::standard::work;
 use outrigger_sdk::{Call, RpcError, amount, methods, params};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::MiningPlugin;
 
 /// The number of blocks for the estimate of the network's hash rate in getmininginfo.
 const HASH_RATE_BLOCKS: u32 = 120;
-
-/// The number of blocks between two adjustments of the difficulty: two weeks. Bitcoin Core 29 counts one day on regtest,
-/// although the difficulty never changes there.
-fn adjustment_blocks(network: Network) -> u32 {
-    if network == Network::Regtest { 144 } else { 2016 }
-}
 
 #[methods]
 impl MiningPlugin {
@@ -35,33 +31,26 @@ impl MiningPlugin {
         let bits = decode_header(&tip)?.bits;
         let next = chain.next_block(call.scope)?;
         let next_bits = CompactTarget::from_consensus(next.bits);
-        let mut object = Map::new();
-        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-        put("blocks", json!(info.tip.height));
-        if let Some(last) = self.templates.last() {
-            put("currentblockweight", json!(last.weight));
-            put("currentblocktx", json!(last.transactions));
-        }
-        put("bits", json!(format!("{:08x}", bits.to_consensus())));
-        put("difficulty", work::float(work::difficulty(bits)));
-        put("target", json!(work::target_hex(bits)));
-        put("networkhashps", work::float(hash_rate(call, &tip, HASH_RATE_BLOCKS)?));
-        put("pooledtx", json!(call.host.mempool.info(call.scope)?.transactions));
-        if call.rules.relaxed_policy {
-            put("blockmintxfee", amount::to_json(BLOCK_FEERATE));
-        }
-        put("chain", json!(info.network.to_core_arg()));
-        put(
-            "next",
-            json!({
+        let last = self.templates.last();
+        Ok(without_nulls(json!({
+            "blocks": info.tip.height,
+            "currentblockweight": last.map(|last| last.weight),
+            "currentblocktx": last.map(|last| last.transactions),
+            "bits": format!("{:08x}", bits.to_consensus()),
+            "difficulty": work::float(work::difficulty(bits)),
+            "target": work::target_hex(bits),
+            "networkhashps": work::float(hash_rate(call, &tip, HASH_RATE_BLOCKS)?),
+            "pooledtx": call.host.mempool.info(call.scope)?.transactions,
+            "blockmintxfee": call.rules.relaxed_policy.then(|| amount::to_json(BLOCK_FEERATE)),
+            "chain": info.network.to_core_arg(),
+            "next": {
                 "height": u64::from(next.tip.height) + 1,
                 "bits": format!("{:08x}", next.bits),
                 "difficulty": work::float(work::difficulty(next_bits)),
                 "target": work::target_hex(next_bits),
-            }),
-        );
-        put("warnings", json!(info.warnings));
-        Ok(Value::Object(object))
+            },
+            "warnings": info.warnings,
+        })))
     }
 
     /// Estimates the network's hashes per second from a range of blocks.
@@ -91,8 +80,8 @@ impl MiningPlugin {
             Ok(height) if height <= tip => height,
             _ => return Err(RpcError::invalid_parameter("Block does not exist at specified height")),
         };
-        // -1 selects the blocks since the last adjustment of the difficulty.
-        let interval = adjustment_blocks(info.network);
+        // The difficulty changes every two weeks. Bitcoin Core 29 counts one day on regtest, where it never changes.
+        let interval = if info.network == Network::Regtest { 144 } else { 2016 };
         let blocks = u32::try_from(nblocks).unwrap_or(height % interval + 1);
         let last = find_block(call, BlockRef::Height { height })?;
         Ok(work::float(hash_rate(call, &last, blocks)?))
@@ -133,35 +122,25 @@ impl MiningPlugin {
     /// satoshi. modified_fee is present for mempool transactions.
     #[method(category = "Mining", unchecked)]
     fn getprioritisedtransactions(call: &Call<'_>) -> Result<Value, RpcError> {
-        let mut object = Map::new();
-        for prioritised in call.host.mempool.prioritised(call.scope)? {
-            let mut entry = json!({
+        let entry = |prioritised: Prioritised| {
+            let entry = json!({
                 "fee_delta": prioritised.fee_delta.to_sat(),
                 "in_mempool": prioritised.modified_fee.is_some(),
+                "modified_fee": prioritised.modified_fee.map(|fee| fee.to_sat()),
             });
-            if let Some(modified_fee) = prioritised.modified_fee {
-                entry["modified_fee"] = json!(modified_fee.to_sat());
-            }
-            object.insert(prioritised.txid.to_string(), entry);
-        }
-        Ok(Value::Object(object))
+            (prioritised.txid.to_string(), without_nulls(entry))
+        };
+        Ok(call.host.mempool.prioritised(call.scope)?.into_iter().map(entry).collect())
     }
 
     /// Prefers a block to others of the same work, as if it had arrived first.
     ///
     /// * `blockhash` - The block.
-    ///
-    /// # Result
-    /// null    (json null)
-    ///
-    /// # Example
-    /// 00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09
     #[method(category = "Blockchain", long_running)]
     fn preciousblock(call: &Call<'_>, blockhash: &str) -> Result<(), RpcError> {
         let hash = params::hash_text(blockhash, "blockhash")?;
         find_block(call, BlockRef::Hash { hash })?;
-        call.host.chain.precious_block(call.scope, hash)?;
-        Ok(())
+        Ok(call.host.chain.precious_block(call.scope, hash)?)
     }
 }
 

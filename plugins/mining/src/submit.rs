@@ -59,9 +59,6 @@ impl MiningPlugin {
     ///
     /// # Result
     /// null for a valid, connected block, otherwise the reason (string)
-    ///
-    /// # Example
-    /// 00000020...
     #[method(long_running)]
     fn submitblock(
         call: &Call<'_>,
@@ -75,12 +72,6 @@ impl MiningPlugin {
     /// Submits a header with a known previous block.
     ///
     /// * `hexdata` - The header.
-    ///
-    /// # Result
-    /// null    (json null)
-    ///
-    /// # Example
-    /// 00000020...
     #[method]
     fn submitheader(call: &Call<'_>, #[arg(kind = "hex")] hexdata: &str) -> Result<(), RpcError> {
         let raw = bytes(hexdata).ok_or_else(undecodable_header)?;

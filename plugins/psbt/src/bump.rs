@@ -48,9 +48,6 @@ impl PsbtPlugin {
     ///
     /// # Result
     /// {"psbt": "base64", "origfee": n, "fee": n, "errors": ["...", ...]}    (json object) Fees are in BTC.
-    ///
-    /// # Example
-    /// a08e6907dbbd3d809776dbfc5d82e371b764ed838b5655e72f463568df1aadf0
     #[method]
     fn psbtbumpfee(call: &Call<'_>, txid: &str, options: Option<&mut Map<String, Value>>) -> Result<Value, RpcError> {
         let wallet = call.wallet()?;

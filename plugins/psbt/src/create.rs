@@ -32,9 +32,6 @@ impl PsbtPlugin {
     ///
     /// # Result
     /// "str"    (string) The PSBT in base64.
-    ///
-    /// # Example
-    /// '[{"txid":"1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0","vout":0}]' '[{"data":"00010203"}]'
     #[method(inline)]
     fn createpsbt(
         call: &Call<'_>,
@@ -63,9 +60,6 @@ impl PsbtPlugin {
     ///
     /// # Result
     /// "str"    (string) The PSBT in base64.
-    ///
-    /// # Example
-    /// "0200000001..."
     #[method]
     fn converttopsbt(
         call: &Call<'_>,
@@ -99,8 +93,7 @@ impl PsbtPlugin {
     #[method]
     fn combinepsbt(call: &Call<'_>, txs: &[Value]) -> Result<String, RpcError> {
         let psbts = txs.iter().map(|value| read_psbt(call, typed::text(value)?));
-        let psbts = psbts.collect::<Result<Vec<_>, _>>()?;
-        let mut psbts = psbts.into_iter();
+        let mut psbts = psbts.collect::<Result<Vec<_>, _>>()?.into_iter();
         let empty = || RpcError::invalid_parameter("Parameter 'txs' cannot be empty");
         let mut combined = psbts.next().ok_or_else(empty)?;
         if !psbts.all(|psbt| combined.combine(&psbt, &call.rules)) {

@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 
+use bitcoin::hashes::hash160;
 use bitcoin::{OutPoint, SignedAmount, TxOut};
 use outrigger_kit::psbt::Psbt;
+use outrigger_kit::without_nulls;
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::script::parse::is_unspendable;
 use outrigger_sdk::script::{Flags, WITNESS_SCALE_FACTOR, transaction_sigop_cost};
 use outrigger_sdk::sign::PartialTransaction;
 use outrigger_sdk::standard::transaction_to_bytes;
 use outrigger_sdk::{Call, RpcError, amount, methods};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::decode::total;
 use crate::sign::{self, InputState, SighashSource, extract, finalize, is_complete, partial};
@@ -62,9 +64,6 @@ impl PsbtPlugin {
     /// # Result
     /// {"psbt": "str", "hex": "hex", "complete": true|false}    (json object) The result has hex for an extracted
     /// transaction, and psbt otherwise.
-    ///
-    /// # Example
-    /// "cHNidP8B..."
     #[method]
     fn finalizepsbt(call: &Call<'_>, psbt: &str, #[arg(default = true)] extract: bool) -> Result<Value, RpcError> {
         let mut psbt = read_psbt(call, psbt)?;
@@ -84,9 +83,6 @@ impl PsbtPlugin {
     /// # Result
     /// {"inputs": [{"has_utxo": true|false, "is_final": true|false, "next": "str", "missing": {...}}, ...],
     /// "estimated_vsize": n, "estimated_feerate": n, "fee": n, "next": "str", "error": "str"}    (json object)
-    ///
-    /// # Example
-    /// "cHNidP8B..."
     #[method]
     fn analyzepsbt(call: &Call<'_>, psbt: &str) -> Result<Value, RpcError> {
         let mut psbt = read_psbt(call, psbt)?;
@@ -114,62 +110,48 @@ impl PsbtPlugin {
         let states = finalize(call, &mut psbt, SighashSource::Argument(None))?;
         let roles = states.iter().zip(&spent).map(|(state, spent)| Role::of(state, spent.is_some()));
         let roles: Vec<Role> = roles.collect();
-        let mut object = Map::new();
         let inputs = states.iter().zip(&roles).zip(&spent);
         let inputs: Vec<Value> =
             inputs.map(|((state, role), spent)| input_json(state, *role, spent.is_some())).collect();
-        if !inputs.is_empty() {
-            object.insert("inputs".into(), json!(inputs));
-        }
+        let (mut fee, mut size) = (None, None);
         if let (true, Some(paid), Some(received)) = (knows_all, total(paid.into_iter()), outputs) {
-            let fee = paid - received;
-            if let Some(size) = estimated_size(call, &psbt, &spent, &states)? {
-                object.insert("estimated_vsize".into(), json!(size));
-                let (scaled, size) = (fee.saturating_mul(1000), i64::try_from(size).unwrap_or(i64::MAX));
-                let feerate = if call.rules.rounds_feerates_down {
-                    scaled.checked_div_euclid(size)
-                } else {
-                    scaled.checked_div(size)
-                };
-                let feerate = SignedAmount::from_sat(feerate.unwrap_or_default());
-                object.insert("estimated_feerate".into(), amount::to_json(feerate));
-            }
-            object.insert("fee".into(), amount::to_json(SignedAmount::from_sat(fee)));
+            fee = Some(paid - received);
+            size = estimated_size(call, &psbt, &spent, &states)?;
         }
-        let next = roles.into_iter().min().unwrap_or(Role::Extractor);
-        object.insert("next".into(), json!(next.name()));
-        Ok(Value::Object(object))
+        let feerate = |(fee, size): (i64, u64)| {
+            let (scaled, size) = (fee.saturating_mul(1000), i64::try_from(size).unwrap_or(i64::MAX));
+            let rounds_down = call.rules.rounds_feerates_down;
+            let feerate = if rounds_down { scaled.checked_div_euclid(size) } else { scaled.checked_div(size) };
+            feerate.unwrap_or_default()
+        };
+        let money = |satoshi: i64| amount::to_json(SignedAmount::from_sat(satoshi));
+        Ok(without_nulls(json!({
+            "inputs": Some(inputs).filter(|inputs| !inputs.is_empty()),
+            "estimated_vsize": size,
+            "estimated_feerate": fee.zip(size).map(feerate).map(money),
+            "fee": fee.map(money),
+            "next": roles.into_iter().min().unwrap_or(Role::Extractor).name(),
+        })))
     }
 }
 
 fn input_json(state: &InputState, role: Role, has_utxo: bool) -> Value {
-    let mut object = Map::new();
-    object.insert("has_utxo".into(), json!(has_utxo));
-    object.insert("is_final".into(), json!(has_utxo && state.verified));
-    object.insert("next".into(), json!(role.name()));
-    let mut missing = Map::new();
-    if !state.complete {
-        let hashes = |hashes: &[bitcoin::hashes::hash160::Hash]| -> Vec<String> {
-            hashes.iter().map(|hash| encode_hex(hash.as_ref())).collect()
-        };
-        let findings = &state.findings;
-        if !findings.missing_public_keys.is_empty() {
-            missing.insert("pubkeys".into(), json!(hashes(&findings.missing_public_keys)));
-        }
-        if let Some(hash) = findings.missing_redeem_script {
-            missing.insert("redeemscript".into(), json!(encode_hex(&hash)));
-        }
-        if let Some(hash) = findings.missing_witness_script {
-            missing.insert("witnessscript".into(), json!(encode_hex(&hash)));
-        }
-        if !state.missing_signatures.is_empty() {
-            missing.insert("signatures".into(), json!(hashes(&state.missing_signatures)));
-        }
-    }
-    if !missing.is_empty() {
-        object.insert("missing".into(), Value::Object(missing));
-    }
-    Value::Object(object)
+    let findings = &state.findings;
+    let hashes = |hashes: &[hash160::Hash]| -> Option<Vec<String>> {
+        (!hashes.is_empty()).then(|| hashes.iter().map(|hash| encode_hex(hash.as_ref())).collect())
+    };
+    let missing = without_nulls(json!({
+        "pubkeys": hashes(&findings.missing_public_keys),
+        "redeemscript": findings.missing_redeem_script.map(|hash| encode_hex(&hash)),
+        "witnessscript": findings.missing_witness_script.map(|hash| encode_hex(&hash)),
+        "signatures": hashes(&state.missing_signatures),
+    }));
+    without_nulls(json!({
+        "has_utxo": has_utxo,
+        "is_final": has_utxo && state.verified,
+        "next": role.name(),
+        "missing": Some(missing).filter(|missing| !state.complete && *missing != json!({})),
+    }))
 }
 
 /// The virtual size of the signed transaction; `None` if it cannot be estimated.

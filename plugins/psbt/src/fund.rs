@@ -1,10 +1,10 @@
 //! `walletcreatefundedpsbt`.
 
 use outrigger_kit::psbt::Psbt;
-use outrigger_kit::services;
 use outrigger_kit::spend::funding_options::take_input_weights;
 use outrigger_kit::spend::options::fee_payers;
 use outrigger_kit::spend::{CoinControl, fund_transaction};
+use outrigger_kit::{given, services};
 use outrigger_sdk::params::Type;
 use outrigger_sdk::standard::{output_names, transaction_from_params};
 use outrigger_sdk::{Call, RpcError, amount, methods, typed};
@@ -13,19 +13,6 @@ use serde_json::{Map, Value, json};
 use crate::PsbtPlugin;
 use crate::sign::SignOptions;
 use crate::wallet::fill;
-
-/// An option; `None` if it is missing or null.
-pub fn given<'v>(options: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
-    options.get(name).filter(|value| !value.is_null())
-}
-
-/// Checks the type of `inputs`. The manifest accepts any type, because this required array may be null.
-fn check_inputs(inputs: &Value) -> Result<(), RpcError> {
-    match Type::of(inputs) {
-        Type::Null | Type::Array => Ok(()),
-        _ => Err(typed::wrong_argument(1, "inputs", inputs, Type::Array)),
-    }
-}
 
 #[methods(category = "Wallet", long_running)]
 impl PsbtPlugin {
@@ -83,7 +70,10 @@ impl PsbtPlugin {
         #[arg(kind = "numeric")] version: Option<&Value>,
         #[arg(kind = "numeric")] psbt_version: Option<&Value>,
     ) -> Result<Value, RpcError> {
-        check_inputs(inputs)?;
+        // The manifest accepts any type, because this required array may be null.
+        if !inputs.is_null() && !inputs.is_array() {
+            return Err(typed::wrong_argument(1, "inputs", inputs, Type::Array));
+        }
         let wallet = call.wallet()?;
         let mut options = options.map(std::mem::take).unwrap_or_default();
         let settings = &call.host.wallet.spend_settings(call.scope)?;

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use bitcoin::secp256k1::rand::thread_rng;
 use bitcoin::{OutPoint, Transaction, consensus};
 use outrigger_kit::psbt::Psbt;
-use outrigger_kit::services;
 use outrigger_kit::spend::feerate::feerate;
 use outrigger_kit::spend::funding_options::{FundingCall, read_max_depth, take_input_weights};
 use outrigger_kit::spend::options::fee_payers;
 use outrigger_kit::spend::{CoinControl, SpendError, Sweep, fund_transaction, locktime, sweep};
+use outrigger_kit::{given, services, without_nulls};
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::wallet::WalletInfo;
 use outrigger_sdk::standard::{output_names, transaction_from_params, transaction_to_bytes};
@@ -18,7 +18,6 @@ use outrigger_sdk::{Call, RpcError, RpcErrorCode, methods, typed};
 use serde_json::{Map, Value, json};
 
 use crate::PsbtPlugin;
-use crate::fund::given;
 use crate::sign::{SighashSource, SignOptions, extract, finalize, is_complete};
 use crate::wallet::fill;
 
@@ -47,17 +46,15 @@ fn interpret(
         options.extend(conf_target.map(|target| ("conf_target".to_owned(), target.clone())));
         options.extend(estimate_mode.map(|mode| ("estimate_mode".to_owned(), mode.into())));
     }
-    match fee_rate {
-        Some(_) if options.contains_key("fee_rate") => {
-            return Err(RpcError::invalid_parameter(
-                "Pass the fee_rate either as an argument, or in the options object, but not both",
-            ));
-        }
-        Some(feerate) => drop(options.insert("fee_rate".to_owned(), feerate.clone())),
-        None => {}
+    if let Some(feerate) = fee_rate
+        && options.insert("fee_rate".to_owned(), feerate.clone()).is_some()
+    {
+        return Err(RpcError::invalid_parameter(
+            "Pass the fee_rate either as an argument, or in the options object, but not both",
+        ));
     }
-    if given(options, "conf_target").is_some() {
-        let mode = given(options, "estimate_mode").map(typed::text).transpose()?;
+    if given(&*options, "conf_target").is_some() {
+        let mode = given(&*options, "estimate_mode").map(typed::text).transpose()?;
         if mode.is_none_or(|mode| mode == "unset") {
             return Err(RpcError::invalid_parameter("Specify estimate_mode"));
         }
@@ -202,17 +199,10 @@ impl PsbtPlugin {
         let wallet = call.wallet()?;
         let mut options = options.map(std::mem::take).unwrap_or_default();
         interpret(&mut options, conf_target, estimate_mode, fee_rate)?;
-        let mut sharers = HashSet::new();
-        let mut outputs = Vec::new();
-        for (position, recipient) in recipients.iter().enumerate() {
-            outputs.push(match recipient {
-                Value::String(to) => {
-                    sharers.insert(position);
-                    json!({to.as_str(): 0})
-                }
-                other => other.clone(),
-            });
-        }
+        let sharers = recipients.iter().enumerate().filter(|(_, recipient)| recipient.is_string());
+        let sharers: HashSet<usize> = sharers.map(|(position, _)| position).collect();
+        let output = |recipient: &Value| recipient.as_str().map_or_else(|| recipient.clone(), |to| json!({to: 0}));
+        let outputs: Vec<Value> = recipients.iter().map(output).collect();
         if sharers.is_empty() {
             return Err(RpcError::invalid_parameter("Must provide at least one address without a specified amount"));
         }
@@ -296,20 +286,16 @@ fn finish(
     let complete = is_complete(&psbt);
     let as_psbt = options.get("psbt").map_or(Ok(false), typed::flag)?;
     let add_to_wallet = options.get("add_to_wallet").map_or(Ok(true), typed::flag)?;
-    let mut result = Map::new();
-    if as_psbt || !complete || !add_to_wallet {
-        result.insert("psbt".into(), json!(psbt.to_base64()));
+    let sends = complete && add_to_wallet && !as_psbt;
+    let signed = complete.then(|| extract(&psbt));
+    if let Some(signed) = signed.as_ref().filter(|_| sends) {
+        // As in bitcoind, the wallet keeps the transaction even if the mempool refuses it, and offers it again later.
+        call.host.pay.send(call.scope, Blob(consensus::serialize(signed)), Vec::new())?;
     }
-    if complete {
-        let signed = extract(&psbt);
-        result.insert("txid".into(), json!(signed.compute_txid()));
-        if add_to_wallet && !as_psbt {
-            // As in bitcoind, the wallet keeps the transaction even if the mempool refuses it, and offers it again later.
-            call.host.pay.send(call.scope, Blob(consensus::serialize(&signed)), Vec::new())?;
-        } else {
-            result.insert("hex".into(), json!(encode_hex(&transaction_to_bytes(&signed))));
-        }
-    }
-    result.insert("complete".into(), json!(complete));
-    Ok(Value::Object(result))
+    Ok(without_nulls(json!({
+        "psbt": (!sends).then(|| psbt.to_base64()),
+        "txid": signed.as_ref().map(Transaction::compute_txid),
+        "hex": signed.filter(|_| !sends).map(|signed| encode_hex(&transaction_to_bytes(&signed))),
+        "complete": complete,
+    })))
 }

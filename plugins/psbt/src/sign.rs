@@ -54,22 +54,8 @@ pub struct Signing<'a> {
     pub providers: &'a Providers,
     pub keys: &'a dyn KeySource,
     pub options: SignOptions,
-    /// The source of the sighash type that signatures must have; `None` accepts any type.
+    /// The source of the sighash type that signatures must have. `None` accepts any type, as some releases always do.
     pub sighashes: Option<SighashSource>,
-}
-
-impl<'a> Signing<'a> {
-    /// Ignores `source` if the call's release accepts signatures with any sighash type.
-    pub fn new(
-        call: &'a Call<'a>,
-        providers: &'a Providers,
-        keys: &'a dyn KeySource,
-        options: SignOptions,
-        source: Option<SighashSource>,
-    ) -> Self {
-        let sighashes = source.filter(|_| call.rules.psbt_sighashes);
-        Self { call, providers, keys, options, sighashes }
-    }
 }
 
 /// The state of an input after signing.
@@ -134,6 +120,7 @@ fn agree_on_sighash(input: &mut Input, spent: &Script, source: SighashSource) ->
 /// Signs the inputs that are not final, and finalises them if the options say so. With `accept_final`, every final input with its
 /// previous transaction counts as complete, and an input whose sighash types disagree is skipped instead of failing the call.
 pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, accept_final: bool) -> Result<Vec<InputState>, RpcError> {
+    let sighashes = signing.sighashes.filter(|_| signing.call.rules.psbt_sighashes);
     let spent = psbt.spent();
     let verified = verified(psbt, &spent);
     let initial = |verified| InputState { complete: verified, verified, ..InputState::default() };
@@ -141,7 +128,7 @@ pub fn sign_inputs(psbt: &mut Psbt, signing: &Signing<'_>, accept_final: bool) -
     let mut open = Vec::new();
     for ((index, state), (input, spent)) in states.iter_mut().enumerate().zip(psbt.inputs.iter_mut().zip(&spent)) {
         let Some(spent) = spent.as_ref().filter(|_| !state.verified) else { continue };
-        if let Some(source) = signing.sighashes.filter(|_| accept_final || !input.is_final())
+        if let Some(source) = sighashes.filter(|_| accept_final || !input.is_final())
             && !agree_on_sighash(input, &spent.script_pubkey, source)
         {
             if accept_final {
@@ -252,8 +239,8 @@ fn store(input: &mut Input, outcome: PartialOutcome, spent: &TxOut, signing: &Si
             }
             if let Some(provider) = signing.providers.input(index).filter(|_| signing.options.bip32_derivs) {
                 add_origins(&asked, &provider.origins, &mut input.origins, &mut input.tap_origins);
-                let keys = key_path(spent, input.tap_internal_key, signing);
-                add_key_path_origins(keys, &provider.origins, &mut input.tap_origins);
+                let (key, rules) = (input.tap_internal_key, &signing.call.rules);
+                add_key_path_origins(spent, key, rules, &provider.origins, &mut input.tap_origins);
             }
         }
     }
@@ -296,21 +283,18 @@ fn add_origins(
     }
 }
 
-/// The internal key of an output, and since release 31 its output key if it is taproot. bitcoind looks them up even for inputs
-/// with a signature.
-fn key_path(output: &TxOut, internal_key: Option<[u8; 32]>, signing: &Signing<'_>) -> impl Iterator<Item = [u8; 32]> {
-    let is_taproot = signing.call.rules.output_key_origins && output.script_pubkey.is_p2tr();
-    let output_key = output.script_pubkey.as_bytes().get(2..).filter(|_| is_taproot);
-    internal_key.into_iter().chain(output_key.and_then(|key| key.try_into().ok()))
-}
-
-/// Adds the origins of the keys of a taproot key path. Existing origins stay.
+/// Adds the origins of an output's internal key, and since release 31 of a taproot output key. Existing origins stay. bitcoind
+/// looks the keys up even for inputs with a signature.
 fn add_key_path_origins(
-    keys: impl Iterator<Item = [u8; 32]>,
+    output: &TxOut,
+    internal_key: Option<[u8; 32]>,
+    rules: &Rules,
     known: &Origins,
     tap_origins: &mut BTreeMap<[u8; 32], TaprootOrigin>,
 ) {
-    for key in keys {
+    let is_taproot = rules.output_key_origins && output.script_pubkey.is_p2tr();
+    let output_key = output.script_pubkey.as_bytes().get(2..).filter(|_| is_taproot);
+    for key in internal_key.into_iter().chain(output_key.and_then(|key| key.try_into().ok())) {
         if let Some(origin) = known.of_x_only(&key) {
             tap_origins.entry(key).or_insert_with(|| (BTreeSet::new(), origin.clone()));
         }
@@ -345,8 +329,8 @@ pub fn update_outputs(psbt: &mut Psbt, signing: &Signing<'_>) {
         }
         if signing.options.bip32_derivs {
             add_origins(&asked, &provider.origins, &mut output.origins, &mut output.tap_origins);
-            let keys = key_path(paid, output.tap_internal_key, signing);
-            add_key_path_origins(keys, &provider.origins, &mut output.tap_origins);
+            let (key, rules) = (output.tap_internal_key, &signing.call.rules);
+            add_key_path_origins(paid, key, rules, &provider.origins, &mut output.tap_origins);
         }
     }
 }
@@ -409,7 +393,8 @@ pub fn finalize(call: &Call<'_>, psbt: &mut Psbt, source: SighashSource) -> Resu
     }
     let (providers, keys) = (Providers::Shared(Box::default()), LocalKeys::default());
     let options = SignOptions { sighash: None, bip32_derivs: false, finalize: true };
-    sign_inputs(psbt, &Signing::new(call, &providers, &keys, options, Some(source)), true)
+    let signing = Signing { call, providers: &providers, keys: &keys, options, sighashes: Some(source) };
+    sign_inputs(psbt, &signing, true)
 }
 
 /// The transaction with the final scriptSigs and witnesses.

@@ -6,14 +6,14 @@ use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{Script, Txid};
 use outrigger_kit::descriptor::{Checksum, Descriptor, limits, without_private_keys};
 use outrigger_kit::psbt::{Input, PreviousTransaction, Psbt};
-use outrigger_kit::scan_object;
+use outrigger_kit::{scan_object, without_nulls};
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::sign::{LocalKeys, Sighash, SignError, SolvingSet, WifKey};
 use outrigger_sdk::standard::{ScriptKind, classify, transaction_from_bytes, transaction_to_bytes};
 use outrigger_sdk::wire::Blob;
 use outrigger_sdk::{Call, RpcError, methods};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::provider::{Providers, SigningProvider};
 use crate::sign::{
@@ -144,21 +144,16 @@ impl PsbtPlugin {
 /// The result of `walletprocesspsbt` and `descriptorprocesspsbt`.
 pub fn processed(psbt: &Psbt) -> Value {
     let complete = is_complete(psbt);
-    let mut object = Map::new();
-    object.insert("psbt".into(), json!(psbt.to_base64()));
-    object.insert("complete".into(), json!(complete));
-    if complete {
-        object.insert("hex".into(), json!(encode_hex(&transaction_to_bytes(&extract(psbt)))));
-    }
-    Value::Object(object)
+    let hex = complete.then(|| encode_hex(&transaction_to_bytes(&extract(psbt))));
+    without_nulls(json!({"psbt": psbt.to_base64(), "complete": complete, "hex": hex}))
 }
 
 fn process(call: &Call<'_>, psbt: &mut Psbt, data: DescriptorData, options: SignOptions) -> Result<(), RpcError> {
     check_lock_time(psbt)?;
     add_spent(call, psbt, &data.provider.solving)?;
     let providers = Providers::Shared(Box::new(data.provider));
-    let source = Some(SighashSource::Argument(options.sighash));
-    let signing = Signing::new(call, &providers, &data.keys, options, source);
+    let sighashes = Some(SighashSource::Argument(options.sighash));
+    let signing = Signing { call, providers: &providers, keys: &data.keys, options, sighashes };
     sign_inputs(psbt, &signing, false)?;
     update_outputs(psbt, &signing);
     // Below release 30, bitcoind ignores the requested sighash type here.

@@ -33,9 +33,6 @@ impl PsbtPlugin {
     /// # Result
     /// {"psbt": "str", "complete": true|false, "hex": "hex"}    (json object) hex is the transaction if it is
     /// complete.
-    ///
-    /// # Example
-    /// "cHNidP8B..."
     #[method]
     fn walletprocesspsbt(
         call: &Call<'_>,
@@ -66,7 +63,8 @@ pub fn fill(
     options: SignOptions,
 ) -> Result<(), RpcError> {
     check_lock_time(psbt)?;
-    add_transactions(call, psbt)?;
+    let lacks = |input: &Input| !input.is_final() && input.non_witness_utxo.is_none();
+    add_previous(psbt, lacks, |txids| Ok(call.host.wallet.raw_transactions(call.scope, txids.to_vec())?))?;
     // A wallet without a birth time has no keys and no scripts. For it, bitcoind does not check the inputs.
     let checks = wallet.birth_time > 0;
     if sign && checks && !call.rules.psbt_sighashes {
@@ -85,18 +83,12 @@ pub fn fill(
         no_keys = LocalKeys::default();
         &no_keys
     };
-    let source = checks.then_some(SighashSource::Argument(options.sighash));
-    let signing = Signing::new(call, &providers, keys, options, source);
+    let sighashes = checks.then_some(SighashSource::Argument(options.sighash));
+    let signing = Signing { call, providers: &providers, keys, options, sighashes };
     sign_inputs(psbt, &signing, false)?;
     update_outputs(psbt, &signing);
     remove_unnecessary_transactions(psbt, options.sighash, &call.rules);
     Ok(())
-}
-
-/// Adds the previous transactions from the wallet.
-fn add_transactions(call: &Call<'_>, psbt: &mut Psbt) -> Result<(), RpcError> {
-    let lacks = |input: &Input| !input.is_final() && input.non_witness_utxo.is_none();
-    add_previous(psbt, lacks, |txids| Ok(call.host.wallet.raw_transactions(call.scope, txids.to_vec())?))
 }
 
 /// The providers of the wallet, and the scripts of the keys that may sign.

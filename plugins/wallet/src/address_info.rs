@@ -1,7 +1,7 @@
 //! `getaddressinfo`.
 
 use bitcoin::hashes::{Hash, hash160};
-use bitcoin::secp256k1::constants::{PUBLIC_KEY_SIZE, SCHNORR_PUBLIC_KEY_SIZE};
+use bitcoin::secp256k1::constants::PUBLIC_KEY_SIZE;
 use bitcoin::{Network, Script, ScriptBuf};
 use outrigger_kit::spend::known::{public_key, redeem_script, witness_script};
 use outrigger_sdk::params::encode_hex;
@@ -28,9 +28,6 @@ impl WalletPlugin {
     /// # Result
     /// {"address": "...", "scriptPubKey": "...", "ismine": true|false, "solvable": true|false, ..., "labels":
     /// ["..."]}    (json object)
-    ///
-    /// # Example
-    /// bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080
     #[method(inline)]
     fn getaddressinfo(call: &Call<'_>, address: &str) -> Result<Map<String, Value>, RpcError> {
         call.wallet()?;
@@ -89,16 +86,11 @@ fn origin(script: &Script, info: &ScriptInfo) -> Map<String, Value> {
 fn single_key<'a>(script: &Script, info: &'a ScriptInfo) -> Option<&'a KeyOrigin> {
     if let ScriptKind::Taproot { .. } = classify(script) {
         let data = info.solving.taproot.as_ref().filter(|data| data.merkle_root.is_none())?;
-        let internal_key = data.internal_key;
-        return info.origins.iter().find(|origin| x_only(&origin.public_key) == Some(&internal_key[..]));
+        // A public key of 32 or 33 bytes ends with its x coordinate.
+        return info.origins.iter().find(|origin| origin.public_key.ends_with(&data.internal_key));
     }
     let hash = key_hash(script, Some(info))?;
     info.origins.iter().find(|origin| hash160::Hash::hash(&origin.public_key).to_byte_array() == hash)
-}
-
-/// The x coordinate of a public key of 32 or 33 bytes.
-fn x_only(key: &[u8]) -> Option<&[u8]> {
-    key.get(key.len().checked_sub(SCHNORR_PUBLIC_KEY_SIZE)?..)
 }
 
 /// The members for the type of a script with an address, and for its keys and nested scripts if the wallet knows them.

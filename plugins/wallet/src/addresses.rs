@@ -64,18 +64,11 @@ impl WalletPlugin {
     ///
     /// * `address` - The address.
     /// * `label` - The label.
-    ///
-    /// # Result
-    /// null    (json null)
-    ///
-    /// # Example
-    /// bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080 rent
     #[method]
     fn setlabel(call: &Call<'_>, address: &str, label: &str) -> Result<(), RpcError> {
         call.wallet()?;
         let script = arguments::single_address(address, call.network()?)?;
         let label = arguments::label(label)?;
-        call.host.book.set_label(call.scope, script, label)?;
-        Ok(())
+        Ok(call.host.book.set_label(call.scope, script, label)?)
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use bitcoin::{Network, ScriptBuf};
+use outrigger_kit::invalid_label;
 use outrigger_sdk::service::wallet::{AddressType, MAX_LABEL_LEN, WalletInfo};
 use outrigger_sdk::standard::address;
 use outrigger_sdk::{RpcError, RpcErrorCode, typed};
@@ -15,10 +16,10 @@ pub fn address_type(name: &str) -> Result<AddressType, RpcError> {
     AddressType::named(name).ok_or_else(|| RpcError::not_found(format!("Unknown address type '{name}'")))
 }
 
-/// Reads a label. `*` is invalid because it stands for all labels. Unlike bitcoind, Outrigger limits the length.
+/// Reads a label. Unlike bitcoind, Outrigger limits the length.
 pub fn label(text: &str) -> Result<String, RpcError> {
     match text {
-        "*" => Err(RpcError::new(RpcErrorCode::WALLET_INVALID_LABEL, "Invalid label name")),
+        "*" => Err(invalid_label()),
         label if label.len() > MAX_LABEL_LEN => {
             let len = label.len();
             let message = format!("Invalid label name: it has {len} bytes, and at most {MAX_LABEL_LEN} are stored");

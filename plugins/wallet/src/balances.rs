@@ -1,11 +1,12 @@
 //! `getbalances`, `getbalance` and `getunconfirmedbalance`: sums over the wallet's coins.
 
 use bitcoin::{Amount, SignedAmount};
+use outrigger_kit::without_nulls;
 use outrigger_sdk::amount::{self, Saturating};
 use outrigger_sdk::params::int32;
 use outrigger_sdk::service::wallet::{Balances, BalancesQuery, CoinTotals, Synced};
 use outrigger_sdk::{Call, RpcError, RpcErrorCode, methods};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{WalletPlugin, arguments};
 
@@ -30,15 +31,11 @@ fn totals_to_json(totals: &CoinTotals) -> Value {
 }
 
 fn mine_to_json(balances: &Balances, nonmempool: Option<Amount>, avoid_reuse: bool) -> Value {
+    let negated = |spent: Amount| SignedAmount::ZERO.saturating_sub(spent.to_signed().unwrap_or(SignedAmount::MAX));
     let mut object = totals_to_json(&balances.mine);
-    if let Some(spent) = nonmempool {
-        let spent = spent.to_signed().unwrap_or(SignedAmount::MAX);
-        object["nonmempool"] = amount::to_json(SignedAmount::ZERO.saturating_sub(spent));
-    }
-    if avoid_reuse {
-        object["used"] = amount::to_json(balances.used);
-    }
-    object
+    object["nonmempool"] = json!(nonmempool.map(negated).map(amount::to_json));
+    object["used"] = json!(avoid_reuse.then(|| amount::to_json(balances.used)));
+    without_nulls(object)
 }
 
 /// Adds the coins of `spent_outside_mempool` to `mine` and `used`. Returns their value.
@@ -71,13 +68,11 @@ impl WalletPlugin {
             let spent = call.host.wallet.spent_outside_mempool(call.scope, query)?;
             nonmempool = Some(add_spent(&mut balances, &spent));
         }
-        let mut object = Map::new();
-        object.insert("mine".into(), mine_to_json(&balances, nonmempool, wallet.avoid_reuse));
-        if let Some(watch_only) = &balances.watch_only {
-            object.insert("watchonly".into(), totals_to_json(watch_only));
-        }
-        object.insert("lastprocessedblock".into(), last_processed_block(&wallet.synced));
-        Ok(Value::Object(object))
+        Ok(without_nulls(json!({
+            "mine": mine_to_json(&balances, nonmempool, wallet.avoid_reuse),
+            "watchonly": balances.watch_only.as_ref().map(totals_to_json),
+            "lastprocessedblock": last_processed_block(&wallet.synced),
+        })))
     }
 
     /// Gives the trusted balance.

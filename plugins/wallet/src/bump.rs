@@ -28,9 +28,6 @@ impl WalletPlugin {
     ///
     /// # Result
     /// {"txid": "hex", "origfee": n, "fee": n, "errors": ["...", ...]}    (json object) Fees are in BTC.
-    ///
-    /// # Example
-    /// a08e6907dbbd3d809776dbfc5d82e371b764ed838b5655e72f463568df1aadf0
     #[method]
     fn bumpfee(
         call: &Call<'_>,

@@ -90,9 +90,6 @@ impl WalletPlugin {
     /// * `passphrase` - The passphrase.
     /// * `timeout` - The time in seconds, at most 100000000.
     ///
-    /// # Result
-    /// null    (json null)
-    ///
     /// # Example
     /// "my pass phrase" 60
     #[method(private_keys)]
@@ -115,9 +112,6 @@ impl WalletPlugin {
     /// * `oldpassphrase` - The old passphrase.
     /// * `newpassphrase` - The new passphrase.
     ///
-    /// # Result
-    /// null    (json null)
-    ///
     /// # Example
     /// "old one" "new one"
     #[method(private_keys)]
@@ -133,15 +127,11 @@ impl WalletPlugin {
     }
 
     /// Locks the wallet now.
-    ///
-    /// # Result
-    /// null    (json null)
     #[method]
     fn walletlock(call: &Call<'_>) -> Result<(), RpcError> {
         let wallet = call.wallet()?;
         require_encrypted(&wallet, "walletlock")?;
         refuse_during_rescan(&wallet, "locking the wallet")?;
-        call.host.admin.lock(call.scope)?;
-        Ok(())
+        Ok(call.host.admin.lock(call.scope)?)
     }
 }

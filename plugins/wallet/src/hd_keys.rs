@@ -2,10 +2,11 @@
 
 use std::str::FromStr;
 
-use bitcoin::bip32::{ChainCode, ChildNumber, DerivationPath, Fingerprint, Xpriv, Xpub};
-use bitcoin::secp256k1::rand::{RngCore, thread_rng};
+use bitcoin::bip32::{ChildNumber, DerivationPath, Xpriv, Xpub};
+use bitcoin::secp256k1::rand::thread_rng;
 use bitcoin::secp256k1::{Secp256k1, SecretKey};
 use bitcoin::{Network, NetworkKind};
+use outrigger_kit::given;
 use outrigger_sdk::methods::Json;
 use outrigger_sdk::service::wallet::{DescriptorImport, HdKey, Import, ImportOutcome};
 use outrigger_sdk::wire::Secret;
@@ -13,7 +14,7 @@ use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::keys::{option, unknown_private_key};
+use crate::keys::unknown_private_key;
 use crate::{WalletPlugin, to_json};
 
 /// The descriptor function for a key without addresses.
@@ -34,17 +35,11 @@ fn read(text: &Secret, network: Network) -> Result<Xpriv, RpcError> {
     }))
 }
 
-fn random(network: Network) -> Xpriv {
-    let mut chain_code = [0; 32];
-    thread_rng().fill_bytes(&mut chain_code);
-    Xpriv {
-        network: network.into(),
-        depth: 0,
-        parent_fingerprint: Fingerprint::default(),
-        child_number: ChildNumber::Normal { index: 0 },
-        private_key: SecretKey::new(&mut thread_rng()),
-        chain_code: ChainCode::from(chain_code),
-    }
+fn random(network: Network) -> Result<Xpriv, RpcError> {
+    let mut seed = SecretKey::new(&mut thread_rng());
+    let key = Xpriv::new_master(network, seed.as_ref());
+    seed.non_secure_erase();
+    key.map_err(|error| RpcError::internal(error.to_string()))
 }
 
 #[derive(Serialize)]
@@ -57,23 +52,14 @@ struct Derived<'a> {
 
 /// Parses a path as bitcoind does: the leading `m` is optional, and a trailing slash is allowed.
 fn key_path(text: &str) -> Result<DerivationPath, RpcError> {
-    let invalid = || RpcError::invalid_parameter("Invalid BIP32 keypath");
-    let mut parts: Vec<&str> = text.strip_suffix('/').unwrap_or(text).split('/').collect();
-    if text.is_empty() || parts.first() == Some(&"m") {
-        parts.remove(0);
-    }
-    let step = |part: &str| {
-        let digits = part.strip_suffix(['h', '\'']);
-        let number = digits.unwrap_or(part);
-        let number = Some(number).filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()?;
-        let step = if digits.is_some() { ChildNumber::from_hardened_idx } else { ChildNumber::from_normal_idx };
-        step(number).ok()
-    };
-    let steps = parts.into_iter().map(|part| step(part).ok_or_else(invalid)).collect::<Result<Vec<_>, _>>()?;
-    if !steps.iter().any(ChildNumber::is_hardened) {
+    let steps = text.strip_suffix('/').filter(|steps| !steps.is_empty()).unwrap_or(text);
+    // rust-bitcoin also reads numbers with a plus sign.
+    let path = DerivationPath::from_str(steps).ok().filter(|_| !steps.contains('+'));
+    let path = path.ok_or_else(|| RpcError::invalid_parameter("Invalid BIP32 keypath"))?;
+    if !path.into_iter().any(ChildNumber::is_hardened) {
         return Err(RpcError::invalid_parameter("Derivation path requires at least one hardened step"));
     }
-    Ok(steps.into())
+    Ok(path)
 }
 
 fn is_unused(key: &HdKey) -> bool {
@@ -120,7 +106,7 @@ impl WalletPlugin {
         }
         wallet.check_unlocked()?;
         let network = call.network()?;
-        let mut key = hdkey.map_or_else(|| Ok(random(network)), |text| read(&text, network))?;
+        let mut key = hdkey.map_or_else(|| random(network), |text| read(&text, network))?;
         let (xpub, descriptor) =
             (Xpub::from_priv(&Secp256k1::new(), &key).to_string(), Secret::new(format!("{UNUSED}{key})")));
         key.private_key.non_secure_erase();
@@ -159,10 +145,10 @@ impl WalletPlugin {
             return Err(RpcError::wallet("derivehdkey is not available for watch-only wallets"));
         }
         let path = key_path(path)?;
-        let private = option(options, "private").map_or(Ok(false), typed::flag)?;
+        let private = given(options, "private").map_or(Ok(false), typed::flag)?;
         wallet.check_unlocked()?;
         let keys = call.host.keys.private_hd_keys(call.scope)?;
-        let key = match option(options, "hdkey") {
+        let key = match given(options, "hdkey") {
             Some(wanted) => named(&keys, typed::text(wanted)?, call.network()?)?,
             None => only(&keys)?,
         };
@@ -179,10 +165,7 @@ impl WalletPlugin {
         let xprv = private.then(|| Secret::new(derived.to_string()));
         derived.private_key.non_secure_erase();
         // Even with `{:#}`, a `DerivationPath` marks hardened steps with an apostrophe.
-        let steps = path.into_iter().fold(String::new(), |steps, step| match step {
-            ChildNumber::Normal { index } => format!("{steps}/{index}"),
-            ChildNumber::Hardened { index } => format!("{steps}/{index}h"),
-        });
-        to_json(Derived { origin: format!("[{fingerprint}{steps}]"), xpub, xprv: xprv.as_ref().map(Secret::expose) })
+        let steps = path.to_string().replace('\'', "h");
+        to_json(Derived { origin: format!("[{fingerprint}/{steps}]"), xpub, xprv: xprv.as_ref().map(Secret::expose) })
     }
 }

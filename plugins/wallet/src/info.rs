@@ -1,8 +1,9 @@
 //! `getwalletinfo`, `getwalletbackupinfo` and `settxfee`.
 
-use outrigger_sdk::service::wallet::{Balances, WalletInfo};
+use outrigger_kit::without_nulls;
+use outrigger_sdk::service::wallet::WalletInfo;
 use outrigger_sdk::{Call, FeeRate, RpcError, amount, methods};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::WalletPlugin;
 use crate::balances::{balances, last_processed_block};
@@ -38,49 +39,38 @@ impl WalletPlugin {
     fn getwalletinfo(call: &Call<'_>) -> Result<Value, RpcError> {
         let wallet = call.wallet()?;
         let rules = call.rules;
-        let mine = rules.wallet_info_balances.then(|| balances(call, 0, wallet.avoid_reuse)).transpose()?;
+        let balances = rules.wallet_info_balances.then(|| balances(call, 0, wallet.avoid_reuse)).transpose()?;
+        let mine = balances.map(|balances| balances.mine);
         let scanning = match &wallet.rescan {
             Some(scan) => json!({"duration": scan.duration, "progress": f64::from(scan.millionths) / MILLION}),
             None => json!(false),
         };
         let settings = call.host.wallet.spend_settings(call.scope)?;
         // Typed clients refuse unknown keys, so the answer has bitcoind's keys in its order and no others.
-        let mut object = Map::new();
-        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-        put("walletname", json!(wallet.name));
-        put("walletversion", json!(WALLET_VERSION));
-        put("format", json!("lmdb"));
-        if let Some(Balances { mine, .. }) = mine {
-            put("balance", amount::to_json(mine.trusted));
-            put("unconfirmed_balance", amount::to_json(mine.untrusted_pending));
-            put("immature_balance", amount::to_json(mine.immature));
-        }
-        put("txcount", json!(wallet.transactions));
-        put("keypoolsize", json!(wallet.keypool_external));
-        put("keypoolsize_hd_internal", json!(wallet.keypool_internal));
-        if wallet.encrypted {
-            put("unlocked_until", json!(wallet.unlocked_until));
-        }
-        if rules.wallet_info_feerate {
-            put("paytxfee", amount::to_json(settings.pay_feerate.unwrap_or(FeeRate::ZERO)));
-        }
-        put("private_keys_enabled", json!(wallet.signs()));
-        put("avoid_reuse", json!(wallet.avoid_reuse));
-        put("scanning", scanning);
-        put("descriptors", json!(true));
-        put("external_signer", json!(wallet.signer.is_some()));
-        put("blank", json!(wallet.blank));
-        if wallet.birth_time > 0 {
-            put("birthtime", json!(wallet.birth_time));
-        }
-        if rules.wallet_info_flags {
-            put("flags", json!(flags(&wallet)));
-        }
-        put("lastprocessedblock", last_processed_block(&wallet.synced));
-        if !wallet.warnings.is_empty() {
-            put("warnings", json!(wallet.warnings));
-        }
-        Ok(Value::Object(object))
+        let pay_feerate = || amount::to_json(settings.pay_feerate.unwrap_or(FeeRate::ZERO));
+        Ok(without_nulls(json!({
+            "walletname": wallet.name,
+            "walletversion": WALLET_VERSION,
+            "format": "lmdb",
+            "balance": mine.map(|mine| amount::to_json(mine.trusted)),
+            "unconfirmed_balance": mine.map(|mine| amount::to_json(mine.untrusted_pending)),
+            "immature_balance": mine.map(|mine| amount::to_json(mine.immature)),
+            "txcount": wallet.transactions,
+            "keypoolsize": wallet.keypool_external,
+            "keypoolsize_hd_internal": wallet.keypool_internal,
+            "unlocked_until": wallet.encrypted.then_some(wallet.unlocked_until),
+            "paytxfee": rules.wallet_info_feerate.then(pay_feerate),
+            "private_keys_enabled": wallet.signs(),
+            "avoid_reuse": wallet.avoid_reuse,
+            "scanning": scanning,
+            "descriptors": true,
+            "external_signer": wallet.signer.is_some(),
+            "blank": wallet.blank,
+            "birthtime": Some(wallet.birth_time).filter(|time| *time > 0),
+            "flags": rules.wallet_info_flags.then(|| flags(&wallet)),
+            "lastprocessedblock": last_processed_block(&wallet.synced),
+            "warnings": Some(&wallet.warnings).filter(|warnings| !warnings.is_empty()),
+        })))
     }
 
     /// Gives the time of the last backup, and whether the wallet needs a new one. (Only in Outrigger, not in

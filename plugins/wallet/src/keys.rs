@@ -6,6 +6,7 @@ use bitcoin::bip32::{Xpriv, Xpub};
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{Network, PrivateKey, Script};
 use outrigger_kit::descriptor::{Checksum, Descriptor};
+use outrigger_kit::given;
 use outrigger_kit::spend::known::redeem_script;
 use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::int32;
@@ -24,11 +25,6 @@ fn unlocked(call: &Call<'_>) -> Result<WalletInfo, RpcError> {
     let wallet = call.wallet()?;
     wallet.check_unlocked()?;
     Ok(wallet)
-}
-
-/// An option; `None` if it is missing or null.
-pub fn option<'v>(options: Option<&'v Map<String, Value>>, name: &str) -> Option<&'v Value> {
-    options?.get(name).filter(|value| !value.is_null())
 }
 
 #[derive(Serialize)]
@@ -118,8 +114,8 @@ impl WalletPlugin {
     #[method(private_keys)]
     fn gethdkeys(call: &Call<'_>, options: Option<&Map<String, Value>>) -> Result<Json, RpcError> {
         let wallet = call.wallet()?;
-        let active_only = option(options, "active_only").map_or(Ok(false), typed::flag)?;
-        let private = option(options, "private").map_or(Ok(false), typed::flag)?;
+        let active_only = given(options, "active_only").map_or(Ok(false), typed::flag)?;
+        let private = given(options, "private").map_or(Ok(false), typed::flag)?;
         if private {
             wallet.check_unlocked()?;
         }
@@ -161,12 +157,12 @@ impl WalletPlugin {
     ) -> Result<Value, RpcError> {
         call.wallet()?;
         let kind = address_type(r#type)?;
-        let internal = option(options, "internal").map(typed::flag).transpose()?;
+        let internal = given(options, "internal").map(typed::flag).transpose()?;
         let sides = internal.map_or_else(|| vec![false, true], |internal| vec![internal]);
         unlocked(call)?;
         let network = call.network()?;
         let keys = call.host.keys.private_hd_keys(call.scope)?;
-        let master = match option(options, "hdkey") {
+        let master = match given(options, "hdkey") {
             Some(hd_key) => private_key_of(call, &keys, typed::text(hd_key)?, network)?,
             None => only_active(&keys)?,
         };

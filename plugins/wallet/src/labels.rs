@@ -43,9 +43,6 @@ impl WalletPlugin {
     /// # Result
     /// {"address": {"purpose": "receive" or "send"}, ...}    (json object) By address. The purpose is receive for an
     /// address of the wallet, send for any other address.
-    ///
-    /// # Example
-    /// rent
     #[method]
     fn getaddressesbylabel(call: &Call<'_>, label: &str) -> Result<Json, RpcError> {
         call.wallet()?;

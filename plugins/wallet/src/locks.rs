@@ -2,39 +2,30 @@
 
 use std::collections::HashMap;
 
-use bitcoin::{OutPoint, Txid};
-use outrigger_kit::services;
+use bitcoin::OutPoint;
 use outrigger_kit::spend::coins;
+use outrigger_kit::{outpoint, services};
 use outrigger_sdk::methods::Json;
-use outrigger_sdk::params::{Type, hash};
-use outrigger_sdk::{Call, RpcError, methods, typed};
+use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::Value;
 
 use crate::{WalletPlugin, transactions};
 
-fn outpoint(value: &Value) -> Result<OutPoint, RpcError> {
-    let entry = typed::object(value)?;
-    let txid = typed::member(entry, "txid", Type::String)?;
-    let vout = typed::member(entry, "vout", Type::Number)?;
-    let txid = hash(txid, "txid")?;
-    let vout: i32 = typed::integer(vout)?;
-    let vout =
-        u32::try_from(vout).map_err(|_| RpcError::invalid_parameter("Invalid parameter, vout cannot be negative"))?;
-    Ok(OutPoint { txid, vout })
-}
-
 /// The outputs to lock or unlock. As in Bitcoin Core, an invalid output is reported before a malformed later element.
 fn named_coins(call: &Call<'_>, list: &[Value], unlock: bool, persistent: bool) -> Result<Vec<OutPoint>, RpcError> {
     let mut unread = Ok(());
-    let read = |value| outpoint(value).map_err(|error| unread = Err(error)).ok();
+    let read = |value| outpoint(value, false).map_err(|error| unread = Err(error)).ok();
     let coins: Vec<OutPoint> = list.iter().map_while(read).collect();
-    let outputs = output_counts(call, &coins)?;
+    let mut outputs = HashMap::new();
+    transactions::read(call, coins.iter().map(|coin| coin.txid), |transaction| {
+        outputs.insert(transaction.txid, transaction.outputs.len());
+    })?;
     let spent = coins::spent(services(call), &coins)?;
     let locked = coins::locked(services(call))?;
     for coin in &coins {
         let message = match outputs.get(&coin.txid) {
             None => "Invalid parameter, unknown transaction",
-            Some(count) if coin.vout >= *count => "Invalid parameter, vout index out of bounds",
+            Some(count) if coin.vout as usize >= *count => "Invalid parameter, vout index out of bounds",
             Some(_) if spent.contains(coin) => "Invalid parameter, expected unspent output",
             Some(_) if unlock && !locked.contains(coin) => "Invalid parameter, expected locked output",
             Some(_) if !unlock && !persistent && locked.contains(coin) => "Invalid parameter, output already locked",
@@ -43,15 +34,6 @@ fn named_coins(call: &Call<'_>, list: &[Value], unlock: bool, persistent: bool) 
         return Err(RpcError::invalid_parameter(message));
     }
     unread.map(|()| coins)
-}
-
-/// The number of outputs of each transaction of the wallet that `coins` name.
-fn output_counts(call: &Call<'_>, coins: &[OutPoint]) -> Result<HashMap<Txid, u32>, RpcError> {
-    let mut counts = HashMap::new();
-    transactions::read(call, coins.iter().map(|coin| coin.txid), |transaction| {
-        counts.insert(transaction.txid, u32::try_from(transaction.outputs.iter().count()).unwrap_or(u32::MAX));
-    })?;
-    Ok(counts)
 }
 
 #[methods(category = "Wallet")]

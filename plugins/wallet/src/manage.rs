@@ -1,10 +1,11 @@
 //! Creating, loading, unloading and listing wallets.
 
+use outrigger_kit::without_nulls;
 use outrigger_sdk::service::wallet::{self, CreateOptions};
 use outrigger_sdk::service::{ErrorKind, ServiceError};
 use outrigger_sdk::wire::Secret;
 use outrigger_sdk::{Call, RpcError, methods};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::WalletPlugin;
 
@@ -51,14 +52,7 @@ fn wallet_to_unload(call: &Call<'_>, argument: Option<&str>) -> Result<String, R
 
 /// An answer with these members. `warnings` is omitted if there are none.
 pub fn named(name: Option<String>, warnings: Vec<String>) -> Value {
-    let mut object = Map::new();
-    if let Some(name) = name {
-        object.insert("name".into(), json!(name));
-    }
-    if !warnings.is_empty() {
-        object.insert("warnings".into(), json!(warnings));
-    }
-    Value::Object(object)
+    without_nulls(json!({"name": name, "warnings": Some(warnings).filter(|warnings| !warnings.is_empty())}))
 }
 
 #[methods(category = "Wallet")]
@@ -81,9 +75,6 @@ impl WalletPlugin {
     ///
     /// # Result
     /// {"name": "...", "warnings": ["...", ...]}    (json object) "warnings" is omitted if there are none.
-    ///
-    /// # Example
-    /// savings
     #[method(private_keys)]
     fn createwallet(
         call: &Call<'_>,
@@ -132,9 +123,6 @@ impl WalletPlugin {
     ///
     /// # Result
     /// {"name": "...", "warnings": ["...", ...]}    (json object) "warnings" is omitted if there are none.
-    ///
-    /// # Example
-    /// savings
     #[method(long_running, private_keys)]
     fn loadwallet(call: &Call<'_>, filename: String, load_on_startup: Option<bool>) -> Result<Value, RpcError> {
         wallet::check_name(&filename)?;
@@ -182,12 +170,9 @@ impl WalletPlugin {
     #[method]
     fn listwalletdir(call: &Call<'_>) -> Result<Value, RpcError> {
         let names = call.host.admin.directory(call.scope)?;
-        let entry = |name| match call.rules.wallet_dir_warnings {
-            // bitcoind warns only about legacy wallets. The host has none.
-            true => json!({"name": name, "warnings": []}),
-            false => json!({"name": name}),
-        };
-        let wallets: Vec<Value> = names.into_iter().map(entry).collect();
-        Ok(json!({"wallets": wallets}))
+        // bitcoind warns only about legacy wallets. The host has none.
+        let warnings = call.rules.wallet_dir_warnings.then(|| json!([]));
+        let wallets = names.into_iter().map(|name| without_nulls(json!({"name": name, "warnings": warnings})));
+        Ok(json!({"wallets": wallets.collect::<Value>()}))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bitcoin::secp256k1::rand::seq::SliceRandom;
 use bitcoin::secp256k1::rand::thread_rng;
-use bitcoin::{Network, ScriptBuf, Transaction, TxOut, Txid, consensus};
+use bitcoin::{ScriptBuf, Transaction, TxOut, Txid, consensus};
 use outrigger_kit::spend::options::{fee_choice, fee_payers};
 use outrigger_kit::spend::{CoinControl, Funded, Recipient, fund};
 use outrigger_sdk::params::Type;
@@ -156,12 +156,15 @@ impl WalletPlugin {
         #[arg(kind = "amount")] fee_rate: Option<&Value>,
         #[arg(default = false)] verbose: bool,
     ) -> Result<Value, RpcError> {
-        // The order of the checks is that of Bitcoin Core 29: the recipients come before the state of the wallet.
+        // The order of the checks is that of Bitcoin Core 29: first the fee payers, then the addresses, then the state of the
+        // wallet.
         let wallet = call.wallet()?;
         check_dummy(dummy)?;
         let metadata = metadata(&[("comment", comment)])?;
         let fee = fee_choice(conf_target, estimate_mode, fee_rate, false)?;
-        let mut recipients = read_recipients(amounts, subtractfeefrom, call.network()?)?;
+        let names: Vec<&str> = typed::object(amounts)?.keys().map(String::as_str).collect();
+        let payers = fee_payers(subtractfeefrom, &names)?;
+        let mut recipients = Recipient::of(&outputs(amounts, call.network()?)?, &payers);
         wallet.check_unlocked()?;
         require_private_keys(&wallet)?;
         // Shuffling hides the order of the request. Otherwise the outputs would show it, and the recipient that pays the
@@ -181,13 +184,6 @@ fn check_dummy(value: &Value) -> Result<(), RpcError> {
         Value::String(_) => Err(RpcError::invalid_parameter("Dummy value must be set to \"\"")),
         other => Err(typed::wrong_argument(1, "dummy", other, Type::String)),
     }
-}
-
-/// The recipients, in the order of `amounts`. As in Bitcoin Core 29, the fee payers are checked before the addresses.
-fn read_recipients(amounts: &Value, subtract: Option<&Value>, network: Network) -> Result<Vec<Recipient>, RpcError> {
-    let names: Vec<&str> = typed::object(amounts)?.keys().map(String::as_str).collect();
-    let payers = fee_payers(subtract, &names)?;
-    Ok(Recipient::of(&outputs(amounts, network)?, &payers))
 }
 
 fn require_private_keys(wallet: &WalletInfo) -> Result<(), RpcError> {

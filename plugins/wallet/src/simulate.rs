@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use bitcoin::{Amount, OutPoint, SignedAmount, Transaction, TxOut};
+use outrigger_kit::given;
 use outrigger_sdk::params::Type;
 use outrigger_sdk::service::wallet::{Ownership, ScriptInfo};
 use outrigger_sdk::sign::methods::Prevouts;
@@ -11,13 +12,6 @@ use outrigger_sdk::{Call, RpcError, amount, methods, typed};
 use serde_json::{Map, Value, json};
 
 use crate::{WalletPlugin, transactions};
-
-const WATCH_ONLY: &str = "include_watchonly";
-
-fn include_watch_only(options: &Map<String, Value>) -> Result<Option<bool>, RpcError> {
-    typed::check_options(options, &[(WATCH_ONLY, Some(Type::Bool))])?;
-    Ok(options.get(WATCH_ONLY).and_then(Value::as_bool))
-}
 
 /// The wallet's outputs of the transaction's parents, with their values in satoshi. `least` is the lowest ownership to count.
 fn debits(call: &Call<'_>, transaction: &Transaction, least: Ownership) -> Result<HashMap<OutPoint, i64>, RpcError> {
@@ -65,11 +59,11 @@ impl WalletPlugin {
         options: Option<&Map<String, Value>>,
     ) -> Result<Value, RpcError> {
         let wallet = call.wallet()?;
-        let watch_only = options.map(include_watch_only).transpose()?.flatten();
-        let least = match watch_only.unwrap_or(!wallet.signs()) {
-            true => Ownership::WatchOnly,
-            false => Ownership::Spendable,
-        };
+        if let Some(options) = options {
+            typed::check_options(options, &[("include_watchonly", Some(Type::Bool))])?;
+        }
+        let watch_only = given(options, "include_watchonly").map_or(Ok(!wallet.signs()), typed::flag)?;
+        let least = if watch_only { Ownership::WatchOnly } else { Ownership::Spendable };
         let (mut change, mut spent, mut created) = (0_i64, HashSet::new(), HashMap::new());
         for text in typed::array(rawtxs.unwrap_or(&Value::Null))? {
             let transaction = transaction_from_hex(typed::text(text)?)

@@ -48,18 +48,6 @@ struct Options {
     include_immature_coinbase: bool,
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            minimum_amount: Amount::ZERO,
-            maximum_amount: UNLIMITED,
-            minimum_sum_amount: UNLIMITED,
-            maximum_count: 0,
-            include_immature_coinbase: false,
-        }
-    }
-}
-
 impl Options {
     /// Checks in the order of bitcoind: types in byte order of the names, then unknown keys, then amounts.
     fn parse(object: &Map<String, Value>) -> Result<Self, RpcError> {
@@ -163,7 +151,7 @@ impl WalletPlugin {
             max_depth: maxconf.map_or(Ok(DEFAULT_MAX_DEPTH), int32)?,
             scripts: addresses.map_or(Ok(HashSet::new()), |list| arguments::addresses(list, network))?,
             include_unsafe,
-            options: query_options.map_or(Ok(Options::default()), Options::parse)?,
+            options: Options::parse(query_options.unwrap_or(&Map::new()))?,
         };
         let mut listing = Listing { call, wallet: &wallet, network, coins: Vec::new(), out: vec![b'['] };
         filter.list(&mut listing)?;
@@ -301,7 +289,7 @@ mod tests {
             include_immature_coinbase: true,
         };
         assert_eq!(parse(all), Ok(wanted));
-        assert_eq!(parse(json!({"maximumCount": -1})), Ok(Options::default()));
+        assert_eq!(parse(json!({"maximumCount": -1})), parse(json!({})));
         for (options, message) in [
             (json!({"nosuch": 1}), "Unexpected key nosuch"),
             (json!({"minimumAmount": -1}), "Amount out of range"),

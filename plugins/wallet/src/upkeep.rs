@@ -1,5 +1,6 @@
 //! Backups, the keypool, and the wallet's flags.
 
+use outrigger_kit::without_nulls;
 use outrigger_sdk::params::int32;
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::{Call, RpcError, RpcErrorCode, methods};
@@ -28,17 +29,10 @@ impl WalletPlugin {
     ///
     /// * `destination` - The file on the host's system, outside its data directory. The path may have no symbolic
     ///   links.
-    ///
-    /// # Result
-    /// null    (json null)
-    ///
-    /// # Example
-    /// /var/backups/savings.mdb
     #[method(long_running)]
     fn backupwallet(call: &Call<'_>, destination: String) -> Result<(), RpcError> {
         call.wallet()?;
-        call.host.admin.backup(call.scope, destination)?;
-        Ok(())
+        Ok(call.host.admin.backup(call.scope, destination)?)
     }
 
     /// Copies the wallet without its private keys to a new file for restorewallet: descriptors, labels, transactions,
@@ -49,9 +43,6 @@ impl WalletPlugin {
     ///
     /// # Result
     /// {"exported_file": "..."}    (json object) The file.
-    ///
-    /// # Example
-    /// /var/backups/watched.mdb
     #[method(long_running)]
     fn exportwatchonlywallet(call: &Call<'_>, destination: String) -> Result<Value, RpcError> {
         call.wallet()?;
@@ -72,9 +63,6 @@ impl WalletPlugin {
     ///
     /// # Result
     /// {"name": "...", "warnings": ["...", ...]}    (json object) "warnings" is omitted if there are none.
-    ///
-    /// # Example
-    /// savings /var/backups/savings.mdb
     #[method(long_running, private_keys)]
     fn restorewallet(
         call: &Call<'_>,
@@ -95,9 +83,6 @@ impl WalletPlugin {
     /// Refills the keypool: derives unused scripts in advance, for each active descriptor.
     ///
     /// * `newsize` (default: the host's wallet.keypool) - The number of unused scripts.
-    ///
-    /// # Result
-    /// null    (json null)
     #[method(private_keys, needs_tip = false)]
     fn keypoolrefill(call: &Call<'_>, #[arg(kind = "numeric")] newsize: Option<&Value>) -> Result<(), RpcError> {
         let wallet = call.wallet()?;
@@ -142,10 +127,7 @@ impl WalletPlugin {
             return Err(RpcError::invalid_parameter(format!("Wallet flag is already set to {value}: {flag}")));
         }
         call.host.admin.set_avoid_reuse(call.scope, value)?;
-        let mut answer = json!({"flag_name": flag, "flag_state": value});
-        if value {
-            answer["warnings"] = json!(RESCAN_NEEDED);
-        }
-        Ok(answer)
+        let warnings = value.then_some(RESCAN_NEEDED);
+        Ok(without_nulls(json!({"flag_name": flag, "flag_state": value, "warnings": warnings})))
     }
 }

@@ -6,7 +6,8 @@ use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::parse::Parser;
 use syn::{
-    Attribute, Error, Expr, ExprLit, FnArg, ImplItem, ImplItemFn, ItemImpl, Lit, LitBool, LitStr, Pat, Result, Type,
+    Attribute, Error, Expr, ExprLit, FnArg, GenericArgument, ImplItem, ImplItemFn, ItemImpl, Lit, LitBool, LitStr, Pat,
+    PathArguments, Result, ReturnType, Type,
 };
 
 use crate::docs::{Docs, Param};
@@ -130,7 +131,10 @@ impl Method {
         }
         let ident = function.sig.ident.clone();
         let name = attributes.name.clone().unwrap_or_else(|| ident.unraw().to_string());
-        let docs = Docs::read(&function.attrs)?;
+        let mut docs = Docs::read(&function.attrs)?;
+        if docs.result.is_empty() && returns_nothing(&function.sig.output) {
+            docs.result = "null    (json null)".to_owned();
+        }
         let (mut has_self, mut given) = (false, Vec::new());
         for input in &mut function.sig.inputs {
             match input {
@@ -373,6 +377,15 @@ fn take_arg_attributes(attributes: &mut Vec<Attribute>) -> Result<ArgAttributes>
         })?;
     }
     Ok(found)
+}
+
+/// Whether a function returns `Result<(), E>`.
+fn returns_nothing(output: &ReturnType) -> bool {
+    let ReturnType::Type(_, ty) = output else { return false };
+    let Type::Path(path) = &**ty else { return false };
+    let arguments = path.path.segments.last().map(|segment| &segment.arguments);
+    let Some(PathArguments::AngleBracketed(arguments)) = arguments else { return false };
+    matches!(arguments.args.first(), Some(GenericArgument::Type(Type::Tuple(tuple))) if tuple.elems.is_empty())
 }
 
 /// The last segment of a type's path, without references.

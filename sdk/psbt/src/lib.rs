@@ -210,8 +210,8 @@ pub struct Output {
     pub unknown: Fields,
 }
 
-/// The field types of preimages, and the names of their hashes.
-pub const PREIMAGES: [(u8, &str); 4] = [(0x0a, "ripemd160"), (0x0b, "sha256"), (0x0c, "hash160"), (0x0d, "hash256")];
+/// The field types of the preimages of RIPEMD160, SHA256, HASH160 and HASH256.
+pub const PREIMAGES: [u8; 4] = [0x0a, 0x0b, 0x0c, 0x0d];
 
 impl Psbt {
     /// A PSBT of version 0 of a transaction, without any fields.

@@ -300,7 +300,7 @@ impl Input {
             0x16 => reader.taproot_origins("Input", key, &mut self.tap_origins)?,
             _ => {
                 for (_, preimages) in
-                    PREIMAGES.iter().zip(&mut self.preimages).filter(|((each, _), _)| u64::from(*each) == kind)
+                    PREIMAGES.iter().zip(&mut self.preimages).filter(|(each, _)| u64::from(**each) == kind)
                 {
                     preimages.insert(key.to_vec(), reader.bytes()?.to_vec());
                 }

@@ -100,7 +100,7 @@ impl Input {
         for (key, origin) in &self.origins {
             typed(out, 0x06, key, &origin.to_bytes());
         }
-        for ((kind, _), preimages) in PREIMAGES.iter().zip(&self.preimages) {
+        for (kind, preimages) in PREIMAGES.iter().zip(&self.preimages) {
             preimages.iter().for_each(|(hash, preimage)| typed(out, *kind, hash, preimage));
         }
         optional(out, 0x13, &self.tap_key_sig);

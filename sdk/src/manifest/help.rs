@@ -20,13 +20,13 @@ impl MethodSpec {
         line.replace(" ) ( ", " ")
     }
 
-    /// The arguments of the example. Without an example, the names of the required arguments in capitals.
+    /// The arguments of the example. Without an example, samples of the required arguments.
     pub fn example_arguments(&self) -> String {
         if !self.example.is_empty() {
             return self.example.clone();
         }
         let required = self.params.iter().filter(|param| param.required);
-        required.map(|param| param.name.to_uppercase()).collect::<Vec<_>>().join(" ")
+        required.map(sample).collect::<Vec<_>>().join(" ")
     }
 
     /// The full help of the method in bitcoind's layout, with the arguments' help in a column.
@@ -70,6 +70,26 @@ impl MethodSpec {
             _ => Value::String(word).to_string(),
         };
         Some(words.into_iter().zip(&self.params).map(item).collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// A sample of an argument with one of bitcoind's usual names; for other arguments, the name in capitals.
+fn sample(param: &ParamSpec) -> String {
+    match param.name.as_str() {
+        "address" => "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080".to_owned(),
+        "backup_file" | "destination" => "/var/backups/savings.mdb".to_owned(),
+        "blockhash" => "00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09".to_owned(),
+        "hexdata" => "00000020...".to_owned(),
+        "hexstring" => "0200000001...".to_owned(),
+        "inputs" => {
+            r#"'[{"txid":"1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0","vout":0}]'"#.to_owned()
+        }
+        "label" => "rent".to_owned(),
+        "outputs" => r#"'[{"data":"00010203"}]'"#.to_owned(),
+        "psbt" => "\"cHNidP8B...\"".to_owned(),
+        "txid" => "1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0".to_owned(),
+        "wallet_name" | "filename" => "savings".to_owned(),
+        name => name.to_uppercase(),
     }
 }
 

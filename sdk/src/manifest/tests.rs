@@ -51,6 +51,16 @@ fn help_is_laid_out_as_bitcoinds() {
 }
 
 #[test]
+fn help_without_an_example_has_samples_of_the_required_arguments() {
+    let manifest = manifest(json!([{"name": "m", "category": "c", "help": "Does.", "params": [
+        {"name": "label", "type": "string", "required": true, "help": "First."},
+        {"name": "other", "type": "numeric", "required": true, "help": "Second."},
+        {"name": "address", "type": "string", "help": "Third."}]}]))
+    .unwrap();
+    assert_eq!(manifest.methods[0].example_arguments(), "rent OTHER");
+}
+
+#[test]
 fn an_example_that_no_shell_reads_has_no_json() {
     assert_eq!(words(r#"a 'b c' "d\"\e" "" f\ g"#).unwrap(), ["a", "b c", "d\"\\e", "", "f g"]);
     assert_eq!(words("").unwrap(), [""; 0]);

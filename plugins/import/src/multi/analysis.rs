@@ -9,12 +9,6 @@ use outrigger_sdk::standard::{ScriptKind, classify};
 
 use super::{KeyId, key_id};
 
-/// The scripts of a request that the walk has not used yet.
-pub(super) struct Sources {
-    pub redeem_script: Option<ScriptBuf>,
-    pub witness_script: Option<ScriptBuf>,
-}
-
 /// The context of a script: bitcoind's `ScriptContext`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
@@ -23,8 +17,11 @@ enum Position {
     Wsh,
 }
 
+#[derive(Default)]
 pub(super) struct Analysis {
-    pub sources: Sources,
+    /// The request's scripts that the walk has not used yet.
+    pub redeem_script: Option<ScriptBuf>,
+    pub witness_script: Option<ScriptBuf>,
     /// The keys that can sign. The value is true if spending requires the public key, because the script has only its hash.
     pub keys: BTreeMap<KeyId, bool>,
     /// The scripts that the wallet must know.
@@ -35,10 +32,6 @@ pub(super) struct Analysis {
 type Reason = &'static str;
 
 impl Analysis {
-    pub fn new(sources: Sources) -> Self {
-        Self { sources, keys: BTreeMap::new(), scripts: Vec::new() }
-    }
-
     /// Walks a scriptPubKey. The inner error is the reason why the script cannot be solved. The outer error is for nested scripts
     /// that nobody can spend.
     pub fn walk(&mut self, script_pubkey: &ScriptBuf) -> Result<Result<(), Reason>, RpcError> {
@@ -82,7 +75,7 @@ impl Analysis {
             (ScriptKind::ScriptHash { .. }, Position::Sh) => return nested("P2SH inside another P2SH"),
             (ScriptKind::ScriptHash { .. }, Position::Wsh) => return nested("P2SH inside a P2WSH"),
             (ScriptKind::ScriptHash { .. }, Position::Top) => {
-                return Ok(match self.sources.redeem_script.take() {
+                return Ok(match self.redeem_script.take() {
                     None => Err("missing redeemscript"),
                     Some(inner) if inner.to_p2sh() != *script => Err("redeemScript does not match the scriptPubKey"),
                     Some(inner) => Ok(Some((inner, Position::Sh))),
@@ -90,7 +83,7 @@ impl Analysis {
             }
             (ScriptKind::WitnessV0ScriptHash { .. }, Position::Wsh) => return nested("P2WSH inside another P2WSH"),
             (ScriptKind::WitnessV0ScriptHash { .. }, _) => {
-                return Ok(match self.sources.witness_script.take() {
+                return Ok(match self.witness_script.take() {
                     None => Err("missing witnessscript"),
                     Some(inner) if inner.to_p2wsh() != *script => {
                         Err("witnessScript does not match the scriptPubKey or redeemScript")

@@ -11,7 +11,7 @@ use outrigger_sdk::RpcError;
 use outrigger_sdk::service::wallet::{AddressType, KeyOrigin};
 use outrigger_sdk::wire::Secret;
 
-use super::{Deriving, IRRELEVANT_KEY, Material, Part, key_id, ordered, private_key, spendable_warning};
+use super::{Checks, IRRELEVANT_KEY, Material, Part, key_id, ordered, private_key, spendable_warning};
 use crate::descriptors::{internal_of_multipath, label_of_multipath, range_of_unranged, range_too_large};
 use crate::request::{self, Fields, index_range, malformed};
 
@@ -24,11 +24,10 @@ const INDEXES_PER_BATCH: usize = 64;
 pub(super) fn read(
     fields: Fields<'_>,
     internal: bool,
-    network: Network,
-    deriving: &mut Deriving<'_>,
+    checks: &mut Checks<'_>,
 ) -> Result<(Vec<Part>, Vec<String>), RpcError> {
     let text = fields.text("desc")?.ok_or_else(malformed)?;
-    let descriptors = request::descriptors(text, network, Syntax::ANY)?;
+    let descriptors = request::descriptors(text, checks.network, Syntax::ANY)?;
     let first = descriptors.first().ok_or_else(malformed)?;
     if first.output_type() == Some(AddressType::Bech32m) {
         return Err(RpcError::not_found("Bech32m descriptors cannot be imported into legacy wallets"));
@@ -49,16 +48,16 @@ pub(super) fn read(
     };
     let private_keys = fields.list("keys")?;
     let cost = (u64::from(end - begin) + 1) * (first.key_count() * descriptors.len()) as u64;
-    deriving.budget = deriving.budget.checked_sub(cost).ok_or_else(range_too_large)?;
+    checks.budget = checks.budget.checked_sub(cost).ok_or_else(range_too_large)?;
 
     let mut parts: Vec<Part> = Vec::with_capacity(descriptors.len());
     for (place, descriptor) in descriptors.iter().enumerate() {
         let internal = if descriptors.len() == 2 { place == 1 } else { internal };
-        parts.push((expand_all(descriptor, begin, end, network, deriving), internal));
+        parts.push((expand_all(descriptor, begin, end, checks), internal));
     }
     let mut warnings = Vec::new();
     for value in private_keys {
-        let (id, key) = private_key(value, network)?;
+        let (id, key) = private_key(value, checks.network)?;
         let mut owners = parts.iter_mut().filter(|(part, _)| part.public_keys.contains_key(&id)).peekable();
         if owners.peek().is_none() {
             warnings.push(IRRELEVANT_KEY.to_owned());
@@ -72,25 +71,19 @@ pub(super) fn read(
 }
 
 /// The keys and scripts of the descriptor at all indexes. A descriptor that cannot be expanded has none, as in bitcoind.
-fn expand_all(
-    descriptor: &Descriptor,
-    begin: u32,
-    end: u32,
-    network: Network,
-    deriving: &mut Deriving<'_>,
-) -> Material {
+fn expand_all(descriptor: &Descriptor, begin: u32, end: u32, checks: &mut Checks<'_>) -> Material {
     let mut material = Material { solving_data: descriptor.is_solvable(), ..Material::default() };
     let branches = descriptor.private_branches();
     let keep_public_keys = descriptor.pays_to_key_hash();
     let at = |index: u32| Some((descriptor.expand(index).ok()?, branches.secret_keys(index)));
     for first in (begin..=end).step_by(CHUNK as usize) {
-        if first > begin && deriving.stopping.load(Ordering::Relaxed) {
-            deriving.aborted = true;
+        if first > begin && checks.stopping.load(Ordering::Relaxed) {
+            checks.aborted = true;
             break;
         }
         let chunk = (first..=end.min(first.saturating_add(CHUNK - 1))).collect();
         for (expansion, secrets) in parallel::map(chunk, INDEXES_PER_BATCH, at).into_iter().flatten() {
-            add_private_keys(&expansion, secrets, network, &mut material);
+            add_private_keys(&expansion, secrets, checks.network, &mut material);
             add_expansion(expansion, keep_public_keys, &mut material);
         }
     }

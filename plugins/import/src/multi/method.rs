@@ -52,11 +52,11 @@ impl ImportPlugin {
             let mut checks = Checks::new(call.network()?, &wallet, &self.stopping);
             let times = timestamps.iter().map(|timestamp| stored_time(*timestamp));
             let checked = requests.iter().zip(times).map(|(request, time)| checks.request(request, time)).collect();
-            if checks.deriving.aborted {
+            if checks.aborted {
                 return Err(ServiceError::from(ErrorKind::ShuttingDown).into());
             }
             let outcomes = store(call, checked)?;
-            Ok(imported(wallet, reservation, outcomes, timestamps, ImportKind::Keys))
+            Ok(imported(&wallet, reservation, outcomes, timestamps, ImportKind::Keys))
         });
     }
 }

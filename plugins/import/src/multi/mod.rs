@@ -70,7 +70,7 @@ impl Material {
         self.public_key_order.push(id);
     }
 
-    fn import(self, common: &Common<'_>, internal: bool) -> KeysImport {
+    fn import(self) -> KeysImport {
         let mut public_keys = self.public_keys;
         let bare = |scripts: BTreeSet<OrderedScript>| scripts.into_iter().map(|(_, script)| script).collect();
         KeysImport {
@@ -80,10 +80,7 @@ impl Material {
             public_keys: self.public_key_order.iter().filter_map(|id| public_keys.remove(id)).map(Blob).collect(),
             origins: self.origins,
             solving_data: self.solving_data,
-            internal,
-            label: common.label.to_owned(),
-            keypool: common.keypool,
-            timestamp: common.timestamp,
+            ..KeysImport::default()
         }
     }
 }
@@ -91,25 +88,11 @@ impl Material {
 /// The material of a request, or of one path of its descriptor, and whether it is internal (change).
 type Part = (Material, bool);
 
-/// The fields that both kinds of request have.
-struct Common<'a> {
-    label: &'a str,
-    keypool: bool,
-    timestamp: u64,
-}
-
 /// Checks the requests of a call.
 struct Checks<'h> {
     network: Network,
-    private_keys_enabled: bool,
-    /// Whether the wallet can sign payments.
-    signs: bool,
-    deriving: Deriving<'h>,
-}
-
-/// The limits on deriving a call's descriptors.
-struct Deriving<'h> {
-    /// The number of keys that the call may still derive.
+    wallet: &'h WalletInfo,
+    /// The number of keys that the call may still derive from its descriptors.
     budget: u64,
     /// Whether the host is stopping, which aborts derivation.
     stopping: &'h AtomicBool,
@@ -118,18 +101,13 @@ struct Deriving<'h> {
 }
 
 impl<'h> Checks<'h> {
-    fn new(network: Network, wallet: &WalletInfo, stopping: &'h AtomicBool) -> Self {
-        Self {
-            network,
-            private_keys_enabled: wallet.private_keys_enabled,
-            signs: wallet.signs(),
-            deriving: Deriving { budget: MAX_DERIVED_KEYS, stopping, aborted: false },
-        }
+    fn new(network: Network, wallet: &'h WalletInfo, stopping: &'h AtomicBool) -> Self {
+        Self { network, wallet, budget: MAX_DERIVED_KEYS, stopping, aborted: false }
     }
 
     fn request<'a>(&mut self, request: &'a Value, timestamp: u64) -> Checked<'a> {
         let (parts, warnings) = self.parts(request, timestamp).map_err(|error| Outcome::failed(error, Vec::new()))?;
-        if !self.private_keys_enabled && parts.any_part(|part| !part.private_keys.is_empty()) {
+        if !self.wallet.private_keys_enabled && parts.any_part(|part| !part.private_keys.is_empty()) {
             return Err(Outcome::failed(private_keys_disabled(), warnings));
         }
         let accepted = Accepted { warnings, item: Item::Named(parts.stored_first()), active: false, ranged: false };
@@ -144,11 +122,10 @@ impl<'h> Checks<'h> {
         }
         let label = fields.text("label")?.unwrap_or_default();
         let keypool = fields.flag("keypool")?;
-        if keypool && self.signs {
+        if keypool && self.wallet.signs() {
             let message = "Keys can only be imported to the keypool when private keys are disabled";
             return Err(RpcError::invalid_parameter(message));
         }
-        let common = Common { label, keypool, timestamp };
         let (materials, warnings) = match (fields.get("scriptPubKey"), fields.has("desc")) {
             (Some(_), true) => {
                 let message = "Both a descriptor and a scriptPubKey should not be provided.";
@@ -158,27 +135,35 @@ impl<'h> Checks<'h> {
                 let (material, warnings) = script::read(fields, script_pubkey, internal, self.network)?;
                 (vec![(material, internal)], warnings)
             }
-            (None, true) => descriptor::read(fields, internal, self.network, &mut self.deriving)?,
+            (None, true) => descriptor::read(fields, internal, self)?,
             (None, false) => {
                 let message = "Either a descriptor or scriptPubKey must be provided.";
                 return Err(RpcError::invalid_parameter(message));
             }
         };
-        Ok((Parts { materials, common }, warnings))
+        Ok((Parts { materials, label, keypool, timestamp }, warnings))
     }
 }
 
 /// A request that passed its checks.
 struct Parts<'a> {
     materials: Vec<Part>,
-    common: Common<'a>,
+    label: &'a str,
+    keypool: bool,
+    timestamp: u64,
 }
 
 impl Parts<'_> {
     fn import(self) -> Import {
-        let common = self.common;
-        let parts = self.materials.into_iter().map(|(part, internal)| part.import(&common, internal));
-        Import::Keys { parts: parts.collect() }
+        let Self { materials, label, keypool, timestamp } = self;
+        let import = |(part, internal): Part| KeysImport {
+            internal,
+            label: label.to_owned(),
+            keypool,
+            timestamp,
+            ..part.import()
+        };
+        Import::Keys { parts: materials.into_iter().map(import).collect() }
     }
 
     fn any_part(&self, property: impl Fn(&Material) -> bool) -> bool {

@@ -1,23 +1,14 @@
 //! A request of importmulti with a script or an address.
 
-use bitcoin::{Network, PublicKey, Script, ScriptBuf};
+use bitcoin::{Network, PublicKey, ScriptBuf};
 use outrigger_sdk::RpcError;
 use outrigger_sdk::params::{decode_hex, encode_hex};
 use outrigger_sdk::standard::{ScriptKind, classify, to_script};
 use serde_json::Value;
 
-use super::analysis::{Analysis, Sources};
+use super::analysis::Analysis;
 use super::{IRRELEVANT_KEY, Material, ordered, private_key, spendable_warning};
 use crate::request::{self, Fields, refuse_quoting};
-
-/// The optional fields. Their types are checked before their values.
-struct Given<'a> {
-    redeem_script: &'a str,
-    witness_script: &'a str,
-    public_keys: &'a [Value],
-    private_keys: &'a [Value],
-    watch_only: bool,
-}
 
 /// Checks the request, and returns its keys and scripts with the warnings.
 pub(super) fn read(
@@ -34,13 +25,11 @@ pub(super) fn read(
             return Err(RpcError::invalid_parameter(message));
         }
     };
-    let given = Given {
-        redeem_script: fields.text("redeemscript")?.unwrap_or_default(),
-        witness_script: fields.text("witnessscript")?.unwrap_or_default(),
-        public_keys: fields.list("pubkeys")?,
-        private_keys: fields.list("keys")?,
-        watch_only: fields.flag("watchonly")?,
-    };
+    // The types of the optional fields are checked before their values.
+    let redeem_script = fields.text("redeemscript")?.unwrap_or_default();
+    let witness_script = fields.text("witnessscript")?.unwrap_or_default();
+    let (public_keys, private_keys) = (fields.list("pubkeys")?, fields.list("keys")?);
+    let watch_only = fields.flag("watchonly")?;
     if fields.has("range") {
         return Err(RpcError::invalid_parameter("Range should not be specified for a non-descriptor import"));
     }
@@ -51,34 +40,30 @@ pub(super) fn read(
     };
     let mut material = Material::default();
     material.script_pubkeys.insert(ordered(script.clone()));
-    let sources = Sources {
-        redeem_script: optional_script(given.redeem_script, "Invalid redeem script")?,
-        witness_script: optional_script(given.witness_script, "Invalid witness script")?,
-    };
-    read_keys(&given, network, &mut material)?;
-    material.solving_data = sources.redeem_script.is_some()
-        || sources.witness_script.is_some()
+    let redeem_script = optional_script(redeem_script, "Invalid redeem script")?;
+    let witness_script = optional_script(witness_script, "Invalid witness script")?;
+    read_keys(public_keys, private_keys, network, &mut material)?;
+    material.solving_data = redeem_script.is_some()
+        || witness_script.is_some()
         || !material.public_keys.is_empty()
         || !material.private_keys.is_empty();
     let mut warnings = Vec::new();
     if material.solving_data {
-        analyse(&script, sources, given.watch_only, &mut material, &mut warnings)?;
+        let analysis = Analysis { redeem_script, witness_script, ..Analysis::default() };
+        analyse(&script, analysis, watch_only, &mut material, &mut warnings)?;
     }
     Ok((material, warnings))
 }
 
 fn bare_script(text: &str, internal: bool) -> Result<ScriptBuf, RpcError> {
     let script = hex_script(text).ok_or_else(|| refuse_quoting(&format!("Invalid scriptPubKey \"{text}\"")))?;
-    if !internal && !has_address(&script) {
+    // A script that pays to one destination has an address. For a bare public key, it is that of the hash.
+    let kind = classify(&script);
+    if !internal && matches!(kind, ScriptKind::NonStandard | ScriptKind::NullData | ScriptKind::Multisig { .. }) {
         let message = "Internal must be set to true for nonstandard scriptPubKey imports.";
         return Err(RpcError::invalid_parameter(message));
     }
     Ok(script)
-}
-
-/// Whether a script pays to one destination. A bare public key has the address of its hash.
-fn has_address(script: &Script) -> bool {
-    !matches!(classify(script), ScriptKind::NonStandard | ScriptKind::NullData | ScriptKind::Multisig { .. })
 }
 
 /// Decodes a script from hexadecimal. `None` for an empty text.
@@ -96,8 +81,13 @@ fn optional_script(text: &str, refusal: &str) -> Result<Option<ScriptBuf>, RpcEr
 }
 
 /// Reads `pubkeys` and `keys`. A private key replaces its public key.
-fn read_keys(given: &Given<'_>, network: Network, material: &mut Material) -> Result<(), RpcError> {
-    for value in given.public_keys {
+fn read_keys(
+    public_keys: &[Value],
+    private_keys: &[Value],
+    network: Network,
+    material: &mut Material,
+) -> Result<(), RpcError> {
+    for value in public_keys {
         let text = request::text(value)?;
         let refused = |why: &str| refuse_quoting(&format!("Pubkey \"{text}\" {why}"));
         let bytes = decode_hex(text).filter(|bytes| !bytes.is_empty());
@@ -105,7 +95,7 @@ fn read_keys(given: &Given<'_>, network: Network, material: &mut Material) -> Re
         PublicKey::from_slice(&bytes).map_err(|_| refused("is not a valid public key"))?;
         material.add_public_key(bytes);
     }
-    for value in given.private_keys {
+    for value in private_keys {
         let (id, key) = private_key(value, network)?;
         material.public_keys.remove(&id);
         material.private_keys.entry(id).or_insert(key);
@@ -116,12 +106,11 @@ fn read_keys(given: &Given<'_>, network: Network, material: &mut Material) -> Re
 /// Keeps the keys and scripts that the script needs, and warns of the others.
 fn analyse(
     script: &ScriptBuf,
-    sources: Sources,
+    mut analysis: Analysis,
     watch_only: bool,
     material: &mut Material,
     warnings: &mut Vec<String>,
 ) -> Result<(), RpcError> {
-    let mut analysis = Analysis::new(sources);
     let walked = analysis.walk(script)?;
     let spendable = analysis.keys.keys().all(|id| material.private_keys.contains_key(id));
     warnings.extend(spendable_warning(watch_only, spendable));
@@ -136,10 +125,10 @@ fn analyse(
         *material = Material { script_pubkeys, ..Material::default() };
         return Ok(());
     }
-    if analysis.sources.redeem_script.is_some() {
+    if analysis.redeem_script.is_some() {
         warnings.push("Ignoring redeemscript as this is not a P2SH script.".to_owned());
     }
-    if analysis.sources.witness_script.is_some() {
+    if analysis.witness_script.is_some() {
         warnings.push("Ignoring witnessscript as this is not a (P2SH-)P2WSH script.".to_owned());
     }
     material.private_keys.retain(|id, _| {

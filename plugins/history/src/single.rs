@@ -7,7 +7,7 @@ use outrigger_sdk::methods::Json;
 use outrigger_sdk::params::hash_text;
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::service::wallet::MAX_TEXT_LEN;
-use outrigger_sdk::standard::json::{Shown, ShownWithChange};
+use outrigger_sdk::standard::Shown;
 use outrigger_sdk::{Call, RpcError, methods};
 
 use crate::entry::{EntryWriter, Selection, WalletTx, entries};

@@ -135,8 +135,12 @@ impl Pool {
         state.order += 1;
         let arrival = state.order;
         state.jobs.push_back(Job { claimant, arrival, span, work: Box::new(work) });
-        let nested_jobs = || state.jobs.iter().filter(|job| job.claimant.nested).count();
-        let is_missing = nested && state.threads < state.running.len() + nested_jobs();
+        let needed = if nested {
+            state.running.len() + state.jobs.iter().filter(|job| job.claimant.nested).count()
+        } else {
+            (state.running.len() + 1).min(self.shared.wanted(&state))
+        };
+        let is_missing = state.threads < needed;
         drop(state);
         self.shared.arrived.notify_one();
         if is_missing {
@@ -328,11 +332,15 @@ impl PoolState {
 }
 
 impl SharedPool {
-    /// The target number of threads: one more for each lost or waiting one, up to the limits.
+    /// The target number of threads: one more for each lost or waiting one, up to the limits, and for each nested call beyond an owner's
+    /// share. So nested calls, which may all wait for one slow plugin, leave threads to others.
     fn wanted(&self, state: &PoolState) -> usize {
         let lent = state.running.len() - state.on_threads().count();
         let lost = state.on_threads().filter(|running| running.lost).count();
-        self.threads + lost.min(MAX_REPLACED) + lent
+        let queued = state.jobs.iter().map(|job| &job.claimant);
+        let on_threads = state.on_threads().filter(|running| !running.lost).map(|running| &running.claimant);
+        let nested = on_threads.chain(queued).filter(|claimant| claimant.nested).count();
+        self.threads + lost.min(MAX_REPLACED) + lent + nested.saturating_sub(share(self.threads))
     }
 
     fn work(self: &Arc<Self>) {

@@ -20,7 +20,7 @@ use tokio::sync::oneshot::Receiver;
 use tokio::sync::oneshot::error::RecvError;
 
 use super::arguments::{self, Arguments};
-use super::onward::{HasAsked, may_not_wait};
+use super::onward::{HasAsked, has_refused_to_wait, may_not_wait};
 use super::{Router, long};
 
 /// The methods by which an operator removes a wrapper. No wrapper sees them if the cookie's user calls them.
@@ -122,7 +122,8 @@ impl Router {
             let has_asked = asked.is_some_and(|asked| *asked.get_or_init(|| false));
             match ended {
                 AtLink::Answered(answer) => return answer.map(ResultText::from),
-                AtLink::Failed(failure) if link.may_fail.is_none() => return Err(failure),
+                // A call that its thread may not wait for is refused. It does not go on without the wrapper.
+                AtLink::Failed(failure) if link.may_fail.is_none() || has_refused_to_wait() => return Err(failure),
                 // The next link has already received the call, and must not receive it twice.
                 AtLink::Failed(failure) if has_asked => return Err(failure),
                 AtLink::Passed(_) if has_asked => {

@@ -79,9 +79,13 @@ impl Router {
 
     /// Whether an inline call may wait for plugins that sign for its wallet or approve its payments.
     fn asks_plugins(&self, lease: &Lease, method: &MethodSpec, call: &Call) -> bool {
+        let mut guarded = lease.grants.iter().filter(|grant| GUARDED.contains(&&*grant.service));
         method.inline
-            && lease.grants.iter().any(|grant| GUARDED.contains(&&*grant.service))
-            && self.wallets.asks_plugins(call.origin.selected_wallet())
+            && guarded.any(|grant| {
+                // A call that names no wallet is about the only one that the plugin may use.
+                let only = grant.wallets.as_deref().and_then(|wallets| <&[String; 1]>::try_from(wallets).ok());
+                self.wallets.asks_plugins(call.origin.selected_wallet().or(only.map(|[only]| &**only)))
+            })
     }
 
     /// Lets a plugin pass on a call from its link, or make calls of its own.

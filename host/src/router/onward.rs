@@ -57,6 +57,11 @@ pub fn may_not_wait() -> bool {
     MAY_NOT_WAIT.get()
 }
 
+/// Whether the router has refused the call that this thread is starting because it would wait.
+pub fn has_refused_to_wait() -> bool {
+    WOULD_WAIT.get()
+}
+
 /// Marks this thread as starting a call. Dropping it restores the previous state.
 struct Begun {
     may_not_wait: bool,

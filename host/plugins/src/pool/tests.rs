@@ -125,6 +125,36 @@ fn nested_calls_wait_for_no_thread_and_no_place() {
 }
 
 #[test]
+fn calls_that_wait_for_a_slow_plugin_leave_threads_to_others() {
+    let pool = Pool::start(4, 64).unwrap();
+    let (started, running) = mpsc::channel();
+    // Each waits for a nested call of the owner 2, like payments for their policy.
+    let (answer, answered) = mpsc::channel::<()>();
+    let answered = Arc::new(Mutex::new(answered));
+    for _ in 0..16 {
+        let (started, answered) = (started.clone(), answered.clone());
+        let nested_pool = Pool { shared: pool.shared.clone() };
+        let wait = move || {
+            let nested = Claimant { nested: true, ..call(2, None) };
+            let (done, ended) = mpsc::channel();
+            let work = move || {
+                started.send(2).unwrap();
+                let _ = answered.lock().recv();
+                done.send(()).unwrap();
+            };
+            nested_pool.submit(nested, work).unwrap();
+            lent(|| ended.recv().unwrap()).unwrap();
+        };
+        pool.submit(call(1, None), wait).unwrap();
+    }
+    assert_eq!((0..16).map(|_| running.recv().unwrap()).collect::<Vec<_>>(), [2; 16]);
+    drop(gated(&pool, 3, &started));
+    assert_eq!(running.recv(), Ok(3));
+    drop(answer);
+    assert!(pool.stop(Duration::from_secs(60)));
+}
+
+#[test]
 fn one_wallet_takes_half_of_the_threads_and_wallets_take_turns() {
     let pool = Pool::start(4, 64).unwrap();
     let (started, running) = mpsc::channel();

@@ -310,7 +310,7 @@ pub fn provide_keys<P: KeysProvider>(plugin: &P, call: &Call<'_>, reply: Reply) 
     provide(KEYS_PROVIDER, call, reply, |function, message| provider::provide(plugin, call.scope, function, message))
 }
 
-/// The same for `policy/1`.
+/// Answers a call of the host for a function of `policy/1`; gives the reply back for other calls.
 #[doc(hidden)]
 pub fn provide_policy<P: Policy>(plugin: &P, call: &Call<'_>, reply: Reply) -> Option<Reply> {
     provide(POLICY, call, reply, |function, message| policy::provide(plugin, call.scope, function, message))

@@ -119,8 +119,8 @@ impl Batch {
 
 /// Migrates the store to a version. Call it in [`Plugin::start`](crate::Plugin::start).
 ///
-/// It calls `migrate` with each older version in turn, starting with the store's version (0 for a new store), and with an empty batch, in
-/// which `migrate` puts the changes that lead to the next version. The changes are committed together with that version's number.
+/// The function calls `migrate` once per older version, from the store's (0 for a new store). It passes an empty batch, in which `migrate`
+/// puts the changes that lead to the next version. The changes are committed together with that version's number.
 ///
 /// # Errors
 /// A reason for the operator: the store has a newer version, a migration failed, or the store failed.

@@ -61,7 +61,6 @@ impl WalletService {
         let (user, method) = (call.user().to_owned(), call.caller.method.as_deref().unwrap_or_default().to_owned());
         let query = PolicyQuery { wallet: wallet.name().to_owned(), user, method, act: act()? };
         let message = to_bytes(&query);
-        call.refresh();
         for policy in &*policies {
             let verdict = self.ask_policy::<Judgement>(scope, policy, wallet.name(), "judge", &message);
             let refusal = match &verdict {
@@ -110,6 +109,7 @@ impl WalletService {
         message: &[u8],
     ) -> Result<T> {
         let call = self.call(scope)?;
+        call.refresh();
         let scope = if call.of_call { scope } else { Scope::NONE };
         let asked = Asked { plugin, wallet, method: format!("{POLICY}.{function}") };
         // The plugin that acts is a maker, too.

@@ -320,6 +320,7 @@ fn described(plugin: &Plugin, routes: &RouteTable) -> Value {
         (None, None) => "disabled",
     };
     let runners = plugin.runners.read();
+    let grants = instance.map_or(plugin.config.grants(), |instance| &instance.grants);
     json!({
         "id": plugin.id(),
         "version": code.map(|code| &code.manifest.version),
@@ -330,7 +331,7 @@ fn described(plugin: &Plugin, routes: &RouteTable) -> Value {
         "abi": code.map(|code| format!("{}.{}", outrigger_abi::ABI_MAJOR, code.abi_minor)),
         "state": state,
         "methods": routes.iter().filter_map(answered).collect::<Vec<_>>(),
-        "grants": instance.map_or(plugin.config.grants(), |instance| &instance.grants).iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "grants": grants.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "trusted": plugin.config.trusted,
         "isolated": code.is_some_and(|code| code.is_isolated()),
         "pid": runners.pid,
@@ -363,7 +364,10 @@ fn measured(metrics: &PluginMetrics) -> Value {
         Series::Gauge(level) => json!(level),
         Series::Histogram { sum, count, .. } => json!({"count": count, "sum": sum}),
     };
-    let series = |(labels, series): (&Labels, &Series)| json!({"labels": labels.iter().cloned().collect::<BTreeMap<_, _>>(), "value": value(series)});
+    let series = |(labels, series): (&Labels, &Series)| {
+        let labels: BTreeMap<_, _> = labels.iter().cloned().collect();
+        json!({"labels": labels, "value": value(series)})
+    };
     let metric = |(name, metric): (String, Metric)| (name, metric.series.iter().map(series).collect::<Value>());
     metrics.read().0.into_iter().map(metric).collect()
 }

@@ -339,8 +339,9 @@ fn open_node(loaded: &LoadedConfig, folder: &Path) -> Result<(Arc<dyn Node>, Opt
 
 /// Starts the configured ZMQ publications, and returns them.
 fn publish(loaded: &LoadedConfig, node: &Arc<dyn Node>) -> Result<Arc<[Publication]>, RunError> {
+    let publications = loaded.config.notify.publications();
     let publications =
-        loaded.config.notify.publications().map_err(|(key, error)| loaded.error(key, "", error.to_string()))?;
+        publications.map_err(|(key, error)| loaded.error(&format!("notify.{key}"), "", error.to_string()))?;
     if publications.is_empty() {
         return Ok(Arc::default());
     }

@@ -90,7 +90,7 @@ async fn try_ports(loaded: &LoadedConfig) -> Result<(), RunError> {
     for one in config.notify.publications().unwrap_or_default() {
         let refuse = |error: io::Error| publish_error(loaded, &one.address, &error);
         match &one.endpoint {
-            // A Unix socket replaces an existing one.
+            // A Unix socket replaces an abandoned one.
             ZmqEndpoint::Ipc(path) => may_create(path).map_err(refuse)?,
             ZmqEndpoint::Tcp(..) if published.iter().all(|(known, _)| *known != one.address) => {
                 let bound = PubSocket::bind(&one.endpoint, 1).await;

@@ -28,8 +28,7 @@ pub fn of_node(node: &Arc<dyn Node>) -> Requirements {
     })
 }
 
-/// # Errors
-/// The reason, worded to follow the plugin's name.
+/// Checks the network. The error follows the plugin's name.
 pub fn check_network(requires: &Requires, network: Network) -> Result<(), String> {
     let own = network.to_core_arg();
     match &requires.network {

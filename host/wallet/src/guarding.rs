@@ -23,8 +23,8 @@ use super::store::Reading;
 use super::store::rows::{DescriptorRow, KeyRow};
 use super::write::Write;
 
-/// How many indexes of a descriptor an imported single key is compared with, if only the descriptor's expansion tells its keys. 1,000 take
-/// some 0.1 s, during which the importing wallet cannot be written.
+/// How many indexes of a descriptor an imported single key is compared with, if only the descriptor's expansion tells
+/// its keys. 1,000 take some 0.1 s, during which the importing wallet cannot be written.
 const MAX_COMPARED: u32 = 10_000;
 
 impl Wallet {

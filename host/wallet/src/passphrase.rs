@@ -73,10 +73,11 @@ impl Wallet {
         let seconds = seconds.min(MAX_UNLOCK_SECONDS);
         let until = self.shared.node.time().saturating_add(seconds);
         let deadline = Instant::now() + Duration::from_secs(seconds);
-        *self.lock.lock() = Lock::Unlocked { key, until, deadline };
-        // Only the private texts tell all keys by which copies of it are found.
+        // Only the private texts tell all keys by which copies of it are found. Held while the lock opens, so that nobody finds the
+        // policies of the locked wallet meanwhile.
         let mut guarded = self.guarded.lock();
         (guarded.version, guarded.unlocks) = (0, guarded.unlocks + 1);
+        *self.lock.lock() = Lock::Unlocked { key, until, deadline };
         drop(guarded);
         self.shared.follower.alarms.set(deadline, Due::Lock(self.slot));
         self.tell_lock(false);

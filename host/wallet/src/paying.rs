@@ -1,6 +1,7 @@
 //! A wallet makes its payments one after the other: each keeps its turn from its choice of coins until the wallet has
 //! stored that they are spent or locked. Concurrent payments would choose the same coins, and the later one would fail. A
-//! payment whose signer hangs loses its turn; if it then spends the same coin as another, the later of the two is refused.
+//! payment whose signer hangs loses its turn; if it then spends the same coin as another, the payment that is stored later is
+//! refused.
 
 use std::sync::Arc;
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use outrigger_base::unix_socket::bind_unix;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixListener};
@@ -47,7 +48,8 @@ struct Subscriber {
 }
 
 impl PubSocket {
-    /// Listens at an endpoint, on the current tokio runtime. Fails if the endpoint cannot be bound.
+    /// Listens at an endpoint, on the current tokio runtime. Replaces a Unix socket on which no process
+    /// listens. Fails if the endpoint cannot be bound.
     pub async fn bind(endpoint: &ZmqEndpoint, high_water_mark: usize) -> io::Result<Self> {
         let shared = Arc::new(Subscribers { high_water_mark: high_water_mark.max(1), subscribers: Mutex::default() });
         let weak = Arc::downgrade(&shared);
@@ -64,9 +66,7 @@ impl PubSocket {
                 (tokio::spawn(accept(next, weak)).abort_handle(), None)
             }
             ZmqEndpoint::Ipc(path) => {
-                // Removes the socket file of a killed host, as libzmq does.
-                let _ = std::fs::remove_file(path);
-                let listener = UnixListener::bind(path)?;
+                let listener = bind_unix(path, || UnixListener::bind(path))?;
                 let next = move |cx: &mut Context<'_>| listener.poll_accept(cx).map_ok(|(stream, _)| stream);
                 (tokio::spawn(accept(next, weak)).abort_handle(), Some(path.clone()))
             }
@@ -250,6 +250,21 @@ mod tests {
         assert_eq!(some.read().unwrap(), [b"raw".to_vec(), Vec::new()]);
         drop(socket);
         assert!(matches!(some.read(), Err(ZmqError::Io(_))));
+    }
+
+    #[test]
+    fn only_an_abandoned_socket_is_replaced() {
+        let (folder, runtime, _socket, live) = socket(3);
+        let bind = |endpoint: &ZmqEndpoint| runtime.block_on(PubSocket::bind(endpoint, 3)).map(drop);
+        let in_use = |bound: io::Result<()>| bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse);
+        assert!(in_use(bind(&live)));
+        let file = folder.path().join("file");
+        std::fs::write(&file, "kept").unwrap();
+        assert!(in_use(bind(&ZmqEndpoint::Ipc(file.clone()))));
+        assert_eq!(std::fs::read(&file).unwrap(), b"kept");
+        let left = folder.path().join("left");
+        drop(std::os::unix::net::UnixListener::bind(&left).unwrap());
+        bind(&ZmqEndpoint::Ipc(left)).unwrap();
     }
 
     #[test]

@@ -11,10 +11,11 @@ use bitcoin::block::{Header, Version};
 use bitcoin::consensus::serialize;
 use bitcoin::hashes::Hash;
 use bitcoin::{
-    Amount, Block, BlockHash, CompactTarget, Network, OutPoint, ScriptBuf, Sequence, Target, Transaction, TxIn,
-    TxMerkleNode, TxOut, Witness, transaction,
+    Amount, Block, BlockHash, CompactTarget, OutPoint, ScriptBuf, Sequence, Target, Transaction, TxIn, TxMerkleNode,
+    TxOut, Witness, transaction,
 };
-use outrigger_kit::descriptor::{Checksum, Descriptor};
+use outrigger_kit::descriptor::{Checksum, Descriptor, DescriptorError};
+use outrigger_kit::descriptor_syntax;
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::params::{self, encode_hex};
 use outrigger_sdk::service::Scope;
@@ -92,7 +93,7 @@ impl MiningPlugin {
         descriptor: &str,
         #[arg(default = 1000000)] maxtries: i32,
     ) -> Result<Vec<BlockHash>, RpcError> {
-        let descriptors = Descriptor::parse(descriptor, call.network()?, Checksum::Optional);
+        let descriptors = parse(call, descriptor)?;
         let descriptors = descriptors.map_err(|error| RpcError::not_found(error.to_string()))?;
         self.generate(call, num_blocks, &descriptor_script(&descriptors)?, maxtries)
     }
@@ -117,7 +118,7 @@ impl MiningPlugin {
         transactions: &[Value],
         #[arg(default = true)] submit: bool,
     ) -> Result<Value, RpcError> {
-        let script = output_script(output, call.network()?)?;
+        let script = output_script(call, output)?;
         let transactions = transactions.iter().map(|value| transaction_argument(call.host, typed::text(value)?));
         let transactions = transactions.collect::<Result<Vec<_>, _>>()?;
         let (chain, mut known) = (&call.host.chain, None);
@@ -241,11 +242,18 @@ fn not_accepted() -> RpcError {
     RpcError::internal("ProcessNewBlock, block not accepted")
 }
 
+/// Parses a descriptor in the syntax of the call's release.
+fn parse(call: &Call<'_>, text: &str) -> Result<Result<Vec<Descriptor>, DescriptorError>, RpcError> {
+    Ok(Descriptor::parse_as(text, call.network()?, Checksum::Optional, descriptor_syntax(&call.rules)))
+}
+
 /// The script of a descriptor or an address.
-fn output_script(text: &str, network: Network) -> Result<ScriptBuf, RpcError> {
-    match Descriptor::parse(text, network, Checksum::Optional) {
+fn output_script(call: &Call<'_>, text: &str) -> Result<ScriptBuf, RpcError> {
+    match parse(call, text)? {
         Ok(descriptors) => descriptor_script(&descriptors),
-        Err(_) => to_script(text, network).map_err(|_| RpcError::not_found("Error: Invalid address or descriptor")),
+        Err(_) => {
+            to_script(text, call.network()?).map_err(|_| RpcError::not_found("Error: Invalid address or descriptor"))
+        }
     }
 }
 

@@ -10,6 +10,8 @@ use crate::PsbtPlugin;
 
 const TRANSACTION: &str = "02000000010707070707070707070707070707070707070707070707070707070707070707\
     0100000000ffffffff01e803000000000000015100000000";
+const MUSIG: &str = "tr(musig(0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798,\
+    02f9308a019258c31049344f85f89d5229b531c845836f99b08601f113bce036f9))";
 const SCRIPT: &str = "0014751e76e8199196d454941c45d1b3a323f1433bd6";
 
 fn start() -> (StubHost, TestPlugin<PsbtPlugin>) {
@@ -27,6 +29,7 @@ fn psbt_rpcs_refuse_bad_arguments() {
     let psbt = plugin.call("converttopsbt", json!([TRANSACTION])).unwrap();
     let other = plugin.call("createpsbt", json!([[], {"data": "00"}])).unwrap();
     let twice = format!("Input {}:1 exists in multiple PSBTs", "07".repeat(32));
+    let no_key = format!("tr(): key '{}' is not valid", &MUSIG[3..MUSIG.len() - 1]);
     plugin.refuses(
         "decodepsbt",
         &[
@@ -52,6 +55,8 @@ fn psbt_rpcs_refuse_bad_arguments() {
         &[
             (json!([psbt, [5]]), -8, "Scan object needs to be either a string or an object"),
             (json!([psbt, [{}]]), -8, "Descriptor needs to be provided in scan object"),
+            // Below release 30.
+            (json!([psbt, [MUSIG]]), -5, &no_key),
             (json!([psbt, [], "x"]), -8, "'x' is not a valid sighash parameter."),
         ],
     );

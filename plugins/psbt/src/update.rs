@@ -6,7 +6,7 @@ use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{Script, Txid};
 use outrigger_kit::descriptor::{Checksum, Descriptor, limits, without_private_keys};
 use outrigger_kit::psbt::{Input, PreviousTransaction, Psbt};
-use outrigger_kit::{scan_object, without_nulls};
+use outrigger_kit::{descriptor_syntax, scan_object, without_nulls};
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::ErrorKind;
 use outrigger_sdk::sign::{LocalKeys, Sighash, SignError, SolvingSet, WifKey};
@@ -46,8 +46,8 @@ impl DescriptorData {
 
     fn add(&mut self, call: &Call<'_>, value: &Value, private: bool) -> Result<(), RpcError> {
         let (text, range) = scan_object(value)?;
-        let network = call.network()?;
-        let descriptors = Descriptor::parse(text, network, Checksum::Optional);
+        let syntax = descriptor_syntax(&call.rules);
+        let descriptors = Descriptor::parse_as(text, call.network()?, Checksum::Optional, syntax);
         for descriptor in descriptors.map_err(|error| RpcError::not_found(error.to_string()))? {
             let (first, last) = if descriptor.is_ranged() { range.unwrap_or((0, DEFAULT_LAST_INDEX)) } else { (0, 0) };
             let indexes = usize::try_from(last - first).unwrap_or(usize::MAX).saturating_add(1);

@@ -242,15 +242,19 @@ impl Delivery {
         }
     }
 
-    /// The next new entry of the hook's kinds.
+    /// The next new entry of the hook's kinds. Reads on until there is one, or nothing new is left.
     fn next(&self, round: &mut Round) -> Result<Option<Letter>> {
         if round.queue.waiting.len() >= MAX_WAITING {
             return Ok(None);
         }
-        if round.news.is_empty() {
-            self.read(round)?;
-        }
-        while let Some((wallet, entry)) = round.news.pop_front() {
+        while !self.stops() {
+            if round.news.is_empty() {
+                self.read(round)?;
+            }
+            let Some((wallet, entry)) = round.news.pop_front() else {
+                round.queue.store_positions()?;
+                break;
+            };
             if self.hook.kinds.as_ref().is_none_or(|kinds| kinds.contains(&entry.kind)) {
                 let mut event = entry.to_json(&wallet);
                 let mut body = event.to_string();
@@ -263,7 +267,6 @@ impl Delivery {
             }
             round.queue.pass(&(entry.number, wallet));
         }
-        round.queue.store_positions()?;
         Ok(None)
     }
 

@@ -158,6 +158,20 @@ fn entries_are_delivered_once_in_order_if_the_receiver_takes_them() {
 }
 
 #[test]
+fn many_entries_of_other_kinds_delay_no_entry_until_a_later_attempt() {
+    let setup = Setup::new(std::iter::empty());
+    let log = (1..=400).map(|number| entry(number, LogKind::Deep)).chain([entry(401, LogKind::Seen)]);
+    setup.host.wallet.set(Some(with_log(log.collect())));
+    let mut round = setup.round();
+    setup.steps(&mut round, 0, |_| Ok(()));
+    assert_eq!(setup.posted(), [401]);
+    setup.delivery.quiesce();
+    setup.host.wallet.set(Some(with_log(vec![entry(402, LogKind::Seen)])));
+    setup.steps(&mut round, 0, |_| Ok(()));
+    assert!(setup.posted().is_empty(), "the plugin stops");
+}
+
+#[test]
 fn a_refused_entry_waits_alone_until_it_is_a_dead_letter() {
     let setup = Setup::new(1..=3);
     let mut round = setup.round();

@@ -11,7 +11,7 @@
 //! - [`Bytes`] are valid until the function that gets them returns.
 //!
 //! This is the lowest crate of the SDK: it passes bytes, and knows neither the services' messages nor the plugin traits. It
-//! depends on no other crate of the SDK. Besides it, only the host's loader and the wiping allocator contain `unsafe` code.
+//! depends on no other crate of the SDK. ARCHITECTURE.md lists the other files with `unsafe` code.
 #![allow(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -81,8 +81,8 @@ impl<'a> Reader<'a> {
         if count > self.left() { Err(error) } else { Ok(count) }
     }
 
-    /// The number of items of a list, and an empty list for them. The writer may lie about the number, so the list reserves no more
-    /// memory than the message has bytes left. If items are larger in memory, the list grows.
+    /// The number of items of a list, and an empty list for them. The number may be false, so the list reserves no more memory than the
+    /// message has bytes left. If items are larger in memory, the list grows.
     pub(crate) fn begin_list<T>(&mut self) -> Result<(usize, Vec<T>), WireError> {
         let count = self.count()?;
         Ok((count, Vec::with_capacity(count.min(self.left() / size_of::<T>().max(1)))))

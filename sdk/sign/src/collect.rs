@@ -1,6 +1,6 @@
 //! Collects the valid signatures and the scripts of an input that does not verify, before signing.
 //!
-//! Everything else in the input is lost, even if no new signature can be made.
+//! The solver drops everything else in the input, even if no new signature can be made.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! A place for a plugin's metrics.
+//! Collects a plugin's metrics.
 
 use std::sync::Mutex;
 

@@ -168,6 +168,25 @@ fn getnetworkhashps_adjusts_difficulty_every_144_blocks() {
 }
 
 #[test]
+fn descriptors_have_the_syntax_of_the_release() {
+    const KEYS: [&str; 2] = [
+        "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798",
+        "02f9308a019258c31049344f85f89d5229b531c845836f99b08601f113bce036f9",
+    ];
+    let host = StubHost::new();
+    let plugin = start(&host);
+    let musig = format!("tr(musig({},{}))", KEYS[0], KEYS[1]);
+    let is_known = |release, method: &str, arguments| {
+        plugin.set_release(release, &[]);
+        plugin.call(method, arguments).is_ok()
+    };
+    for (release, known) in [(29, false), (30, true)] {
+        assert_eq!(is_known(release, "generatetodescriptor", json!([0, musig])), known, "in {release}");
+        assert_eq!(is_known(release, "generateblock", json!([musig, [], false])), known, "in {release}");
+    }
+}
+
+#[test]
 fn mining_rpcs_refuse_bad_arguments_with_the_messages_of_release_29() {
     const KEY: &str = "tpubD6NzVbkrYhZ4WaWSyoBvQwbpLkojyoTZPRsgXELWz3Popb3qkjcJyJUGLnL4qHHoQvao8ESaAstxYSnhyswJ76uZPStJRJCTKvosUCJZL5B";
     let host = StubHost::new();

@@ -18,6 +18,10 @@
 //! An amount counts against the limit from its signature until `hours` after a transaction that spends the same coins is six blocks
 //! deep in a loaded wallet, or a transaction six blocks deep has made these coins impossible. All guarded wallets share the limit. The
 //! clock is the chain's median time.
+//!
+//! The backup of a guarded wallet has the reservations, and `restorewallet` adds them. So a user with `restorewallet` can, with a forged
+//! backup, reserve the whole limit for good at coins that do not exist. `outrigger plugin store spending-guard drop`, while no host runs,
+//! forgets all reservations, and the whole limit is free again.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -112,7 +112,7 @@ impl<'a, T: Viewed> ListView<'a, T> {
         self.count as usize
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -12,7 +12,7 @@ use super::store::tables::CHAIN;
 
 impl Wallet {
     /// The wallet of a store. Fails with [`WalletError::OtherChain`] unless it belongs to the node's chain.
-    pub(super) fn of_chain(name: String, store: Store, shared: Arc<Shared>) -> Result<Self> {
+    pub(super) fn of_chain(name: String, store: Store, shared: Arc<Shared>, on_trial: bool) -> Result<Self> {
         let expected = shared.node.chain();
         let txn = store.read()?;
         let row = store.tables.meta.get(&txn, CHAIN)?.ok_or(WalletError::damaged(0))?;
@@ -22,6 +22,6 @@ impl Wallet {
         if found.genesis != expected.genesis || other_signet {
             return Err(WalletError::OtherChain { found, expected });
         }
-        Self::new(name, store, shared)
+        Self::new(name, store, shared, on_trial)
     }
 }

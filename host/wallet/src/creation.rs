@@ -37,7 +37,7 @@ impl Wallet {
         t.meta.put(&mut txn, CHAIN, &shared.node.chain().to_bytes())?;
         put(t.blocks, &mut txn, &synced.height.to_be_bytes(), &synced.hash)?;
         txn.commit()?;
-        let wallet = Self::new(options.name.clone(), store, shared)?;
+        let wallet = Self::new(options.name.clone(), store, shared, false)?;
         if !options.blank && !options.disable_private_keys {
             wallet.write(|write| write.add_default_descriptors(&encryption_key))?;
         }

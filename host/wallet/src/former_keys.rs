@@ -41,7 +41,7 @@ impl WalletManager {
         let folder = files::folder(&self.dir, name)?;
         let store = Store::open(&folder, &self.shared.settings)?;
         let closing = store.env.closing();
-        let wallet = Wallet::of_chain(name.to_owned(), store, self.shared.clone())?;
+        let wallet = Wallet::of_chain(name.to_owned(), store, self.shared.clone(), false)?;
         wallet.scrub();
         self.follower.remove(&wallet);
         drop(wallet);

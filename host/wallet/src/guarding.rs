@@ -4,23 +4,26 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bitcoin::ScriptBuf;
 use bitcoin::hashes::{Hash, sha256};
 use bitcoin::hex::DisplayHex;
 use bitcoin::key::TweakedPublicKey;
 use bitcoin::secp256k1::{PublicKey, XOnlyPublicKey};
+use bitcoin::{PrivateKey, ScriptBuf};
 use outrigger_descriptor::Descriptor;
 use outrigger_memory::wipe_stack;
 use outrigger_service::Result as ServiceResult;
 use outrigger_service::wire::{Blob, from_bytes};
 
 use super::descriptors::{SECP, parse_stored};
+use super::encrypt::EncryptionKey;
 use super::error::Result;
-use super::guards::{Guarded, KeyId, Policies};
+use super::guards::{Claim, Guarded, KeyId, Keys, Policies};
 use super::imported::scripts_of_key;
+use super::keypool::private_key_at;
 use super::live::Wallet;
 use super::store::Reading;
 use super::store::rows::{DescriptorRow, KeyRow};
+use super::store::tables::hash160;
 use super::write::Write;
 
 /// How many indexes of a descriptor an imported single key is compared with, if only the descriptor's expansion tells
@@ -49,14 +52,17 @@ impl Wallet {
         !guarded.policies.is_empty() || !(is_current || guards.is_idle())
     }
 
-    /// Finds the policies for the wallet's private keys. A wallet that does not load only gets more of them.
+    /// Finds the policies for the wallet's keys. A wallet that does not load only gets more of them.
     fn settle_policies(&self, txn: &Reading<'_>, loads: bool) -> Result<Policies> {
         let guards = &self.shared.guards;
         loop {
             let version = guards.version.load(Ordering::SeqCst);
             let before = self.guarded.lock().clone();
-            let keys = self.guarded_keys(txn)?;
-            let policies = guards.settle(&self.name, &before.policies, &keys, loads)?;
+            let mut keys = self.guarded_keys(txn)?;
+            if before.on_trial {
+                keys.values_mut().for_each(|claim| *claim = Claim::Public);
+            }
+            let policies = guards.settle(&self.name, &before.policies, &keys, loads && !before.on_trial)?;
             let mut guarded = self.guarded.lock();
             // Meanwhile an unlock may have revealed more keys, or another call may have found more policies.
             if *guarded == before {
@@ -72,7 +78,11 @@ impl Wallet {
     fn tell_of_new(&self, before: &[Arc<str>], now: &[Arc<str>]) {
         for policy in now.iter().filter(|policy| !before.contains(policy)) {
             let is_set = self.shared.guards.sets(&self.name, policy);
-            let cause = if is_set { "the configuration" } else { "it holds a private key of a guarded wallet" };
+            let cause = match self.signer() {
+                _ if is_set => "the configuration",
+                Some(_) => "it has a key or the signer of a guarded wallet",
+                None => "it holds a private key of a guarded wallet",
+            };
             tracing::info!(wallet = self.name(), policy = &**policy, cause, "the wallet is guarded from now on");
         }
     }
@@ -100,63 +110,96 @@ impl Wallet {
         })
     }
 
+    /// Ends the trial of a restored wallet: from now on, its keys are listed.
+    pub(super) fn end_trial(&self) -> Result<()> {
+        let mut guarded = self.guarded.lock();
+        (guarded.on_trial, guarded.version) = (false, 0);
+        drop(guarded);
+        self.begin_guarding()
+    }
+
     /// The keys with which the wallet, or its signer plugin, signs, and the keys above them from which the wallet derives these.
-    fn guarded_keys(&self, txn: &Reading<'_>) -> Result<BTreeSet<KeyId>> {
+    fn guarded_keys(&self, txn: &Reading<'_>) -> Result<Keys> {
         let (t, is_provided) = (&self.store.tables, self.signer().is_some());
         let encryption_key = self.encryption_key().ok();
-        // The signer counts, too: it finds its keys by their origins, and any wallet may name those.
-        let mut keys: BTreeSet<KeyId> = self.signer().map(|signer| format!("signer {signer}")).into_iter().collect();
+        let mut found = Vec::new();
         for (number, row) in t.all_descriptors(txn)? {
             if row.has_private || is_provided {
                 // A write that replaces the encryption key cannot decrypt with the former one.
                 let private = encryption_key.as_ref().map(|key| self.private_descriptor(txn, number, key));
-                keys.extend(self.keys_of(number, &row, private.and_then(Result::ok).flatten(), is_provided)?);
+                found.extend(self.keys_of(number, &row, private.and_then(Result::ok).flatten(), is_provided)?);
             }
         }
         for entry in t.imported_keys.iter(txn)? {
             let row: KeyRow = from_bytes(entry?.1)?;
-            keys.extend(single(&row.public_key).filter(|_| row.private));
+            if let Some(key) = single(&row.public_key).filter(|_| row.private) {
+                let is_proven = match &encryption_key {
+                    Some(encryption_key) => self.has_imported(txn, &row.public_key, encryption_key)?,
+                    None => false,
+                };
+                found.push((key, if is_proven { Claim::Proven } else { Claim::Stated }));
+            }
         }
         wipe_stack();
+        let mut keys = Keys::new();
+        for (key, claim) in found {
+            let known = keys.entry(key).or_insert(Claim::Public);
+            *known = if is_provided { Claim::Public } else { claim.max(*known) };
+        }
+        // The signer counts, too: it finds its keys by their origins, and any wallet may name those.
+        keys.extend(self.signer().map(|signer| (format!("signer {signer}"), Claim::Stated)));
         Ok(keys)
     }
 
-    /// The keys of a descriptor that are the wallet's own. Only its private text tells the keys between hardened steps.
+    /// Whether the wallet's entry for an imported key has its private key.
+    fn has_imported(&self, txn: &Reading<'_>, public_key: &[u8], encryption_key: &EncryptionKey) -> Result<bool> {
+        let place = private_key_at(&hash160(public_key));
+        let Some(value) = self.store.tables.keys.get(txn, &place)? else { return Ok(false) };
+        let wif = encryption_key.unwrap(&place, value).ok();
+        let private = wif.and_then(|wif| PrivateKey::from_wif(wif.expose()).ok());
+        Ok(private.is_some_and(|private| private.public_key(&SECP).to_bytes() == public_key))
+    }
+
+    /// The keys of a descriptor that are the wallet's own. Only its private text tells the keys between hardened steps, and only that
+    /// text proves a key: the row has the rest from the file.
     fn keys_of(
         &self,
         number: u32,
         row: &DescriptorRow,
         private: Option<Descriptor>,
         is_provided: bool,
-    ) -> Result<Vec<KeyId>> {
+    ) -> Result<Vec<(KeyId, Claim)>> {
         let (network, is_locked) = (self.shared.network, private.is_none());
         let written = private.map_or_else(|| parse_stored(number, &row.identity, network), Ok)?;
         let normalised = parse_stored(number, &row.public, network)?;
         let extended_keys = written.extended_keys();
         let paths = written.path_keys().into_iter().zip(normalised.path_keys());
         let own = extended_keys.iter().zip(paths).filter(|((xpub, _), _)| is_provided || row.holds(&xpub.to_string()));
-        let mut keys: Vec<KeyId> =
-            own.flat_map(|(_, (above, below))| above.into_iter().chain(below)).map(extended).collect();
+        let claim = |is_private: bool| if is_private { Claim::Proven } else { Claim::Stated };
+        let mut keys = Vec::new();
+        for ((_, private), (above, below)) in own {
+            keys.extend(above.into_iter().map(|key| (extended(key), claim(private.is_some()))));
+            keys.extend(below.into_iter().map(|key| (extended(key), Claim::Stated)));
+        }
         // The public text does not tell which of several single keys are private, so all of them count.
         let is_own = |is_private| is_private || (is_locked && extended_keys.is_empty());
         let singles = written.single_keys().into_iter().filter(|(_, is_private)| is_own(*is_private));
-        keys.extend(singles.filter_map(|(key, _)| single(&key.to_bytes())));
+        keys.extend(singles.filter_map(|(key, is_private)| Some((single(&key.to_bytes())?, claim(is_private)))));
         Ok(keys)
     }
 
     /// Whether a descriptor with private keys derives one of these public keys, also one of a co-signer.
     fn derives_any(&self, public_keys: &[PublicKey]) -> Result<bool> {
         let (txn, t) = (self.store.read()?, &self.store.tables);
-        let is_own = |row: &DescriptorRow| row.has_private || self.signer().is_some();
         for script in public_keys.iter().flat_map(scripts_of) {
             for (number, _) in t.script(&txn, &script)?.map(|row| row.owners).unwrap_or_default() {
-                if t.descriptor(&txn, number)?.as_ref().is_some_and(is_own) {
+                if t.descriptor(&txn, number)?.is_some_and(|row| row.has_private) {
                     return Ok(true);
                 }
             }
         }
         let wanted: BTreeSet<XOnlyPublicKey> = public_keys.iter().map(|key| key.x_only_public_key().0).collect();
-        for (number, row) in t.all_descriptors(&txn)?.into_iter().filter(|(_, row)| is_own(row)) {
+        for (number, row) in t.all_descriptors(&txn)?.into_iter().filter(|(_, row)| row.has_private) {
             let parsed = self.descriptors.get(number, &row.public)?;
             let end = row.range_end.min(row.derived_begin.saturating_add(MAX_COMPARED));
             for index in row.derived_begin..end {

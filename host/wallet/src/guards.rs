@@ -2,6 +2,8 @@
 //!
 //! A wallet with a private key of a guarded wallet gets the same policies, whatever its name. A file beside the wallets lists the keys
 //! of guarded wallets, so that this also holds for copies that are created, imported or restored while the guarded wallet is not loaded.
+//! A wallet with a `signer` finds its policies by its public keys, too. It lists only the signer: whoever makes a wallet with somebody
+//! else's public keys must not guard that other's wallets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,6 +21,20 @@ pub type Policies = Arc<[Arc<str>]>;
 
 /// Identifies a key: the hash of an extended public key and its chain code, or the x coordinate of a single key.
 pub type KeyId = String;
+
+/// What shows that a wallet has the private key of a key. Decides which of the wallet's policies are listed for the key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Claim {
+    /// Nothing, so none is listed: anybody may know a public key.
+    Public,
+    /// The wallet's file, or the key is the id of its signer: those that the configuration sets for the wallet.
+    Stated,
+    /// The private key itself, which was decrypted: all.
+    Proven,
+}
+
+/// The keys by which a wallet's policies are found.
+pub type Keys = BTreeMap<KeyId, Claim>;
 
 /// The rules of the configuration, and the keys of guarded wallets.
 pub struct Guards {
@@ -45,22 +61,29 @@ impl Guards {
         self.rules.iter().any(|rule| !rule.remove && rule.plugin == policy && rule.concerns(wallet))
     }
 
-    /// The policies of a wallet that had the policies `before` and has the private keys `own`. Lists a guarded wallet's keys. Takes
-    /// removed policies off them only if the wallet `loads`: another loaded wallet with the same key may list them again.
-    pub fn settle(&self, wallet: &str, before: &[Arc<str>], own: &BTreeSet<KeyId>, loads: bool) -> Result<Policies> {
+    /// The policies of a wallet that had the policies `before` and has the keys `own`. Lists a guarded wallet's keys, each as its
+    /// [`Claim`] allows. Takes removed policies off them only if the wallet `loads`: another loaded wallet with the same key may list
+    /// them again.
+    pub fn settle(&self, wallet: &str, before: &[Arc<str>], own: &Keys, loads: bool) -> Result<Policies> {
         let mut keys = self.keys.lock();
         let of_rules =
             |remove: bool| self.rules.iter().filter(move |rule| rule.remove == remove && rule.concerns(wallet));
         let removed: BTreeSet<&str> = of_rules(true).map(|rule| rule.plugin.as_str()).collect();
+        let mut set: BTreeSet<String> = of_rules(false).map(|rule| rule.plugin.clone()).collect();
+        set.retain(|name| !removed.contains(name.as_str()));
         let mut names: BTreeSet<String> = before.iter().map(ToString::to_string).collect();
-        names.extend(of_rules(false).map(|rule| rule.plugin.clone()));
-        names.extend(own.iter().filter_map(|key| keys.get(key)).flatten().cloned());
+        names.extend(own.keys().filter_map(|key| keys.get(key)).flatten().cloned());
         names.retain(|name| !removed.contains(name.as_str()));
+        names.extend(set.iter().cloned());
         let mut changed = keys.clone();
-        for key in own {
+        for (key, claim) in own {
             let of_key = changed.entry(key.clone()).or_default();
             of_key.retain(|name| !loads || !removed.contains(name.as_str()));
-            of_key.extend(names.iter().cloned());
+            match claim {
+                Claim::Public => (),
+                Claim::Stated => of_key.extend(set.iter().cloned()),
+                Claim::Proven => of_key.extend(names.iter().cloned()),
+            }
         }
         changed.retain(|_, of_key| !of_key.is_empty());
         if changed != *keys {
@@ -83,6 +106,8 @@ pub struct Guarded {
     pub version: u64,
     /// Counts how often the wallet was unlocked.
     pub unlocks: u64,
+    /// Whether the wallet's restore may still be refused. The list of keys then stays as it is.
+    pub on_trial: bool,
 }
 
 #[cfg(test)]
@@ -102,7 +127,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let rules = vec![rule(&["hot*"], "second", false), rule(&["hot"], "first", false)];
         let guards = Guards::open(dir.path(), rules).unwrap();
-        let [mine, other] = ["mine", "other"].map(|key| BTreeSet::from([key.to_owned()]));
+        let [mine, other] = ["mine", "other"].map(|key| Keys::from([(key.to_owned(), Claim::Proven)]));
         assert_eq!(names(&guards.settle("copy", &[], &mine, true).unwrap()), Vec::<&str>::new());
         assert_eq!(names(&guards.settle("hot", &[], &mine, true).unwrap()), ["second", "first"]);
         assert_eq!(names(&guards.settle("copy", &[], &mine, true).unwrap()), ["second", "first"]);
@@ -121,7 +146,7 @@ mod tests {
     #[test]
     fn two_wallets_with_a_key_do_not_change_its_policies_in_turn() {
         let dir = tempfile::tempdir().unwrap();
-        let mine = BTreeSet::from(["mine".to_owned()]);
+        let mine = Keys::from([("mine".to_owned(), Claim::Proven)]);
         let guards = Guards::open(dir.path(), vec![rule(&["hot"], "first", true)]).unwrap();
         for (wallet, before) in [("hot", vec!["first".into()]), ("copy", vec!["first".into()])] {
             guards.settle(wallet, &before, &mine, true).unwrap();
@@ -130,5 +155,27 @@ mod tests {
         assert_eq!(names(&guards.settle("hot", &[], &mine, false).unwrap()), Vec::<&str>::new());
         assert_eq!(names(&guards.settle("copy", &["first".into()], &mine, false).unwrap()), ["first"]);
         assert_eq!(guards.version.load(Ordering::SeqCst), version);
+    }
+
+    #[test]
+    fn a_key_lists_only_what_its_claim_allows() {
+        let dir = tempfile::tempdir().unwrap();
+        let guards = Guards::open(dir.path(), vec![rule(&["hot"], "set", false)]).unwrap();
+        let of = |claims: &[(&str, Claim)]| claims.iter().map(|(key, claim)| ((*key).to_owned(), *claim)).collect();
+        let listed = |key: &str| -> Vec<String> {
+            names(&guards.settle("", &[], &of(&[(key, Claim::Public)]), true).unwrap())
+                .into_iter()
+                .map(Into::into)
+                .collect()
+        };
+        let own: Keys = of(&[("seen", Claim::Public), ("stated", Claim::Stated), ("proven", Claim::Proven)]);
+        assert_eq!(names(&guards.settle("hot", &["kept".into()], &own, true).unwrap()), ["set", "kept"]);
+        // The second time, the wallet finds `kept` by its proven key.
+        for _ in 0..2 {
+            assert_eq!(listed("seen"), Vec::<String>::new());
+            assert_eq!(listed("stated"), ["set"]);
+            assert_eq!(listed("proven"), ["set", "kept"]);
+            guards.settle("hot", &["kept".into()], &own, true).unwrap();
+        }
     }
 }

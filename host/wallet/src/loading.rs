@@ -86,7 +86,7 @@ impl WalletManager {
             Ok::<(), WalletError>(())
         })?;
         let store = Store::open(folder, &self.shared.settings)?;
-        Wallet::new(options.name.clone(), store, self.shared.clone())
+        Wallet::new(options.name.clone(), store, self.shared.clone(), false)
     }
 
     pub fn load(&self, name: String, load_on_startup: Option<bool>) -> ServiceResult<Vec<String>> {
@@ -132,13 +132,13 @@ impl WalletManager {
         }
         self.check_files(0)?;
         self.wait_closed(name, &folder)?;
-        Ok(Arc::new(self.open_store(name, &folder)?))
+        Ok(Arc::new(self.open_store(name, &folder, false)?))
     }
 
     /// The wallet of a file. Fails with bitcoind's message if it is not recognised.
-    fn open_store(&self, name: &str, folder: &Path) -> ServiceResult<Wallet> {
+    fn open_store(&self, name: &str, folder: &Path, on_trial: bool) -> ServiceResult<Wallet> {
         let store = Store::open(folder, &self.shared.settings).map_err(|error| not_opened(folder, error))?;
-        Ok(Wallet::of_chain(name.to_owned(), store, self.shared.clone())?)
+        Ok(Wallet::of_chain(name.to_owned(), store, self.shared.clone(), on_trial)?)
     }
 
     /// Loads the wallets of the load list together. A wallet that fails to load is logged and skipped.
@@ -200,8 +200,9 @@ impl WalletManager {
         self.wait_closed(&name, &folder)?;
         files::make_folder(&self.dir, &name)?;
         let unpacked = backup::unpack(backup, &folder).map_err(ServiceError::from);
-        let unpacked = unpacked.and_then(|()| self.open_store(&name, &folder));
+        let unpacked = unpacked.and_then(|()| self.open_store(&name, &folder, true));
         let unpacked = unpacked.and_then(|wallet| guarded(&wallet).map(|()| wallet));
+        let unpacked = unpacked.and_then(|wallet| wallet.end_trial().map(|()| wallet).map_err(ServiceError::from));
         let wallet = Arc::new(unpacked.inspect_err(|_| files::discard(&folder))?);
         let mut warnings = self.start_new(wallet, &folder)?;
         warnings.extend(self.set_load_on_startup(&name, load_on_startup));

@@ -93,7 +93,8 @@ pub struct Wallet {
 }
 
 impl Wallet {
-    pub(super) fn new(name: String, store: Store, shared: Arc<Shared>) -> Result<Self> {
+    /// The wallet of a store. It is `on_trial` while its restore may still be refused.
+    pub(super) fn new(name: String, store: Store, shared: Arc<Shared>, on_trial: bool) -> Result<Self> {
         let lock = Self::stored_lock(&store)?;
         let txn = store.read()?;
         let due = next_due(&store.tables, &txn)?;
@@ -101,7 +102,7 @@ impl Wallet {
         let locked_coins = store.tables.locked_coins(&txn)?;
         let meta = store.tables.meta(&txn)?;
         let policies = meta.policies.into_iter().map(Arc::from).collect();
-        let (signer, guarded) = (meta.signer.map(Into::into), Guarded { policies, ..Guarded::default() });
+        let (signer, guarded) = (meta.signer.map(Into::into), Guarded { policies, on_trial, ..Guarded::default() });
         drop(txn);
         let wallet = Self {
             attempts: shared.attempts.of(&name),

@@ -6,6 +6,7 @@ mod busy;
 mod encryption;
 mod follow;
 mod gap;
+mod guarding;
 mod history;
 mod imports;
 mod locks;

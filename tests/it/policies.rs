@@ -196,6 +196,22 @@ fn policies_cannot_be_bypassed_by_batches_wrappers_or_plugins() {
 }
 
 #[test]
+fn policies_that_pay_while_they_are_replaced_judge_that_payment_themselves() {
+    let grants = "grants = [\"wallet-read/1\", \"signer/1\", { service = \"rpc/1\", methods = [\"sendtoaddress\"] }]";
+    let rest = format!("reload = \"after\"\ndeadline_seconds = 60\n{grants}");
+    let host = host(&text("judge", "hang = [\"Sign\"]", &rest));
+    let mut wallet = host.new_wallet("hot");
+    fund(&mut wallet, 1);
+    let paying = wallet.begin_call("asjudge", json!(["sendtoaddress", [ELSEWHERE, 1]]));
+    wait_until("the policy judges its own payment", || wallet.plugin("judge")["waiting"] == json!(2));
+    // The reload ends the wait in `Sign`. The host then asks about `Send`, for which the old instance's `asjudge` waits.
+    wallet.call("reloadplugin", json!(["judge"]));
+    let answer = paying.answer();
+    assert!(answer["result"].is_string(), "{answer}");
+    assert_eq!(judged(&mut wallet), []);
+}
+
+#[test]
 fn policies_judge_while_other_payments_of_their_wallets_wait_on_all_threads() {
     let host = host(&text("judge", "", "grants = []"));
     let mut wallets = ["hot", "hotter"].map(|name| host.new_wallet(name));

@@ -40,6 +40,8 @@ pub struct Launch {
     pub bounds: Bounds,
     pub status: Arc<RunnerStatus>,
     pub runners: Arc<Runners>,
+    /// How many calls wait for the call with this token, one for the other.
+    pub depth: Box<dyn Fn(u64) -> usize + Send + Sync>,
     /// Called after each crash, before the next process starts. Not if `is_checked`, which reports crashes in another way.
     pub crashed: Box<dyn Fn(&Crash) + Send + Sync>,
     /// Called when the process has ended and the host does not restart it, with `true` if the process kept ending.

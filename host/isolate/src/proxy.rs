@@ -216,7 +216,7 @@ impl SharedProxy {
                 return STATUS_OK;
             }
             let Some(runner) = runner else { return self.answer_crashed(call.token) };
-            let outcome = runner.call(call);
+            let outcome = runner.call(call, (self.launch.depth)(call.token));
             let status = match outcome {
                 Ok(status) => Some(status),
                 // Retried with the next runner.

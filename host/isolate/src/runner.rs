@@ -256,18 +256,18 @@ impl Runner {
         outcome
     }
 
-    /// Runs a call and returns its function's status.
+    /// Runs a call, for which `depth` calls wait, and returns its function's status.
     ///
     /// # Errors
     /// The runner ended before the function returned. A call that it may have begun stays in [`Self::open`] until answered.
-    pub fn call(&self, call: &RawCall<'_>) -> Result<i32, RunnerGone> {
+    pub fn call(&self, call: &RawCall<'_>, depth: usize) -> Result<i32, RunnerGone> {
         let RawCall { token, method, params, deadline_ms, release } = *call;
         let place = u32::try_from(method.len()).unwrap_or(u32::MAX);
         let inline = if self.inline.iter().any(|name| name.as_bytes() == method) { INLINE } else { 0 };
         let code = inline | (release.and_then(|release| i32::try_from(release).ok()).unwrap_or(0) << RELEASE_SHIFT);
         let head = Head { token, code, extra: deadline_ms.unwrap_or(0), place, ..Head::new(Kind::Call) };
         self.open.begin(token, method);
-        let outcome = self.run(Entry::Call, head, &[method, params]);
+        let outcome = self.run(Entry::Call { depth }, head, &[method, params]);
         match outcome {
             Ok((status, _)) => self.open.returned(token, status),
             Err(RunnerGone { begun: false }) => drop(self.open.forget(token)),
@@ -279,7 +279,7 @@ impl Runner {
     fn run(&self, entry: Entry, head: Head, parts: &[&[u8]]) -> Result<(i32, Vec<u8>), RunnerGone> {
         let mut channel = self.take_channel(entry)?;
         // It may have been given up while it waited for the channel.
-        if entry == Entry::Call && !self.backend.host.is_wanted(head.token) {
+        if entry.is_call() && !self.backend.host.is_wanted(head.token) {
             self.channels.give_back(channel, entry);
             self.open.forget(head.token);
             return Ok((STATUS_OK, Vec::new()));

@@ -237,7 +237,7 @@ mod tests {
                 may_stream: true,
                 through: Vec::new(),
                 makers: 0,
-                nested: false,
+                nested: None,
             };
             match forward_gathered(&upstream, &call).await {
                 Ok(ResultText::Bytes(text)) if !is_forbidden => assert_eq!(text, number.to_string()),

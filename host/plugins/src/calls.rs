@@ -72,6 +72,8 @@ struct Pending {
     answer: oneshot::Sender<Answer>,
     phase: Phase,
     progress: Option<Arc<Progress>>,
+    /// The token of the call that waits for this one: 0 if a plugin waits outside of calls.
+    waiting: Option<u64>,
 }
 
 /// Where a call's code runs, and its time limit.
@@ -151,7 +153,7 @@ impl Calls {
         let method = u64::try_from(method).unwrap_or(LAST_METHOD).min(LAST_METHOD);
         let token = (self.next.fetch_add(1, Ordering::Relaxed) + 1) | method << METHOD_SHIFT;
         let (answer, receiver) = oneshot::channel();
-        let pending = Pending { instance, name: None, answer, phase: Phase::Queued, progress: None };
+        let pending = Pending { instance, name: None, answer, phase: Phase::Queued, progress: None, waiting: None };
         self.state.of(token).pending.insert(token, pending);
         (token, receiver)
     }
@@ -162,6 +164,30 @@ impl Calls {
         if let Some(pending) = self.state.of(token).pending.get_mut(&token) {
             (pending.name, pending.progress) = (name, progress);
         }
+    }
+
+    /// Sets which call waits for an open call: 0 if a plugin waits outside of calls.
+    pub fn nest(&self, token: u64, waiting: u64) {
+        if let Some(pending) = self.state.of(token).pending.get_mut(&token) {
+            pending.waiting = Some(waiting);
+        }
+    }
+
+    /// The instance of an open call, and the call that waits for it.
+    fn waiting_for(&self, token: u64) -> Option<(u64, Option<u64>)> {
+        self.state.of(token).pending.get(&token).map(|call| (call.instance, call.waiting))
+    }
+
+    /// Whether this call, or one that waits for it, directly or through others, is an open call of the instance.
+    pub fn is_within(&self, token: u64, instance: u64) -> bool {
+        let mut chain = std::iter::successors(self.waiting_for(token), |(_, waiting)| self.waiting_for((*waiting)?));
+        chain.any(|(own, _)| own == instance)
+    }
+
+    /// How many calls wait for an open call, one for the other. A plugin that waits outside of calls counts as one.
+    pub fn depth(&self, token: u64) -> usize {
+        let waiting = |token| self.waiting_for(token)?.1;
+        std::iter::successors(waiting(token), |token| waiting(*token)).count()
     }
 
     /// The name of [`Self::describe`]; `None` if the call was answered and its code has returned.

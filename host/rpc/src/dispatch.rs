@@ -155,8 +155,8 @@ pub struct Call {
     pub through: Vec<Arc<str>>,
     /// How many of `through`, from the front, made a call that led to this one. The others only passed it on.
     pub makers: usize,
-    /// Whether another call waits for this one.
-    pub nested: bool,
+    /// The token of the call that waits for this one: 0 if a plugin waits outside of calls, `None` if none waits.
+    pub nested: Option<u64>,
     /// Where a plugin reports its progress, for a call that may take long.
     pub progress: Option<Arc<Progress>>,
     /// Kept until the plugin's code has ended, even if nobody waits for its answer any more.

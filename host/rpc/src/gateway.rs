@@ -45,13 +45,14 @@ pub(super) struct RequestContext {
     pub in_batch: bool,
     /// The ids of the plugins that the request went through, if a plugin made it.
     pub through: Vec<Arc<str>>,
-    pub nested: bool,
+    /// As [`Call::nested`].
+    pub nested: Option<u64>,
 }
 
 impl RequestContext {
     /// The context of a client's request.
     pub(super) fn of(origin: Arc<Origin>, body: Bytes) -> Self {
-        Self { origin, body, in_batch: false, through: Vec::new(), nested: false }
+        Self { origin, body, in_batch: false, through: Vec::new(), nested: None }
     }
 
     pub(super) fn of_batch(&self) -> Self {

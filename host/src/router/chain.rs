@@ -160,12 +160,12 @@ impl Router {
     ///
     /// The registry closes an instance only after it has replaced its routes, or before it starts the successor. A closed instance
     /// therefore means that the link is outdated, so `read` reads it again. If the same instance is closed again, the host is stopping.
-    async fn lease(&self, link: &Link, read: impl Fn() -> Result<Link, AtLink>) -> Result<Leased, AtLink> {
+    async fn lease(&self, link: &Link, read: impl Fn() -> Result<Link, AtLink>, call: &Call) -> Result<Leased, AtLink> {
         let (mut fresh, mut closed, mut waited): (Option<Link>, _, _) = (None, None, Duration::ZERO);
         loop {
             let link = fresh.as_ref().unwrap_or(link);
             let instance = link.instance.as_ref().ok_or_else(|| away(link))?;
-            if let Some(lease) = instance.lease() {
+            if let Some(lease) = instance.lease().or_else(|| self.lease_of_waiting(instance, call)) {
                 return Ok(Leased { lease, fresh, waited });
             }
             let began = Instant::now();
@@ -177,6 +177,15 @@ impl Router {
             }
             fresh = Some(read()?);
         }
+    }
+
+    /// A lease of an instance that is about to have a successor, if one of its calls waits for this one: the successor waits for that
+    /// call.
+    fn lease_of_waiting(&self, instance: &Arc<Instance>, call: &Call) -> Option<Lease> {
+        let waiting = call.nested.filter(|_| self.registry.awaits_successor(instance.id))?;
+        // Leased before the check: the waiting call's lease then overlaps with this one, so the instance does not stop in between.
+        let lease = instance.lease_while_draining()?;
+        self.calls.is_within(waiting, instance.id).then_some(lease)
     }
 
     /// Waits for the successor of an instance. Returns false at once if none is about to start.
@@ -219,7 +228,7 @@ impl Router {
         call: &Call,
         asked: Option<&HasAsked>,
     ) -> AtLink {
-        let Leased { lease, fresh, waited } = match self.lease(link, fresh).await {
+        let Leased { lease, fresh, waited } = match self.lease(link, fresh, call).await {
             Ok(leased) => leased,
             Err(ended) => return ended,
         };
@@ -241,6 +250,9 @@ impl Router {
         if !link.is_listed() || call.progress.is_some() {
             let name = (!link.is_listed()).then(|| link.name.clone());
             self.calls.describe(token, name, call.progress.clone());
+        }
+        if let Some(waiting) = call.nested {
+            self.calls.nest(token, waiting);
         }
         let guard = CallGuard::new(&self.calls, token, |token, is_gone| {
             lease.health.gone.fetch_add(u64::from(is_gone), Ordering::Relaxed);

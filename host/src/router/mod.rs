@@ -126,11 +126,11 @@ impl Router {
         let (scopes, origin) = (self.scopes.clone(), &call.origin);
         let caller = caller(link, call, onward, method.needs_tip);
         let (lease, method) = (lease.clone(), method.clone());
-        let nested = call.nested;
+        let nested = call.nested.is_some();
         // A nested call does not wait for threads of its wallet: they may wait for the call that made it.
         let wallet = origin.wallet.clone().or_else(|| origin.only_wallet.clone()).filter(|_| !nested);
         let claimant = Claimant { owner: lease.owner, call: token, wallet, nested, health: lease.health.clone() };
-        let place = lease.place_for(&method).await.map_err(|full| Failure::Rpc(RpcError::internal(full)))?;
+        let place = lease.place_for(&method, nested).await.map_err(|full| Failure::Rpc(RpcError::internal(full)))?;
         let held = (call.held.clone(), place);
         let submitted = self.pool.submit(claimant, move || {
             let _held = held;

@@ -258,10 +258,16 @@ async fn reply(outcome: Answer) -> Result<RpcReply> {
     }
 }
 
-/// Creates a call for which another one waits. All plugins of `through` count as its makers.
-pub(super) fn made_by(through: Vec<Arc<str>>, method: String, params: Params, origin: Arc<Origin>) -> Call {
-    let makers = through.len();
-    Call { method, params, origin, may_stream: false, through, makers, nested: true, progress: None, held: None }
+/// Creates a call for which the call of `scope` waits. All plugins of `through` count as its makers.
+pub(super) fn made_by(
+    scope: Scope,
+    through: Vec<Arc<str>>,
+    method: String,
+    params: Params,
+    origin: Arc<Origin>,
+) -> Call {
+    let (makers, nested) = (through.len(), Some(scope.0));
+    Call { method, params, origin, may_stream: false, through, makers, nested, progress: None, held: None }
 }
 
 /// Whether the plugin of a link has asked the next link, which must receive the call once. The plugin sets true, the router sets false
@@ -294,7 +300,7 @@ impl Onward for OnwardCall {
 
     fn next(&self, scope: Scope, params: Option<Blob>) -> Result<RpcReply> {
         let params = params.map_or_else(|| self.call.params.clone(), |params| Params::from_bytes(params.0.into()));
-        let call = Call { params, may_stream: false, nested: true, ..self.call.clone() };
+        let call = Call { params, may_stream: false, nested: Some(scope.0), ..self.call.clone() };
         // At its deadline, a call may have gone on without this plugin.
         if self.switchboard.calls.phase(scope.0).is_none() || !*self.asked.get_or_init(|| true) {
             return refused(ErrorKind::Stale, "Nobody waits for the answer any more");
@@ -309,7 +315,7 @@ impl Onward for OnwardCall {
         if !self.call.origin.may_call(&method) {
             return refused(ErrorKind::NotGranted, &format!("The user may not call the method '{method}'"));
         }
-        let call = made_by(self.makers(), method, Params::from_bytes(params.0.into()), self.call.origin.clone());
+        let call = made_by(scope, self.makers(), method, Params::from_bytes(params.0.into()), self.call.origin.clone());
         self.switchboard.wait(scope, |front| (front.service)(call))
     }
 }
@@ -348,13 +354,13 @@ impl PluginCalls for PluginUser {
         onward: Option<Arc<dyn Onward>>,
     ) -> Result<RpcReply> {
         // A thread of the plugin's own makes other calls, for which no client's call waits.
-        let nested = onward.is_some();
+        let nested = onward.as_ref().map(|_| scope.0);
         let through = onward.map_or_else(|| vec![self.id.clone()], |call| call.makers());
         // An explicit list, so that the granted method may also touch files of the node.
         let allowed = Some(Arc::new(BTreeSet::from([method.clone()])));
         let (wallet, only_wallet) = self.wallets(wallet);
         let origin = Origin { wallet, only_wallet, allowed, ..Origin::of_user(&format!("{PLUGIN_USER}{}", self.id)) };
-        let call = made_by(through, method, Params::from_bytes(params.0.into()), origin.into());
+        let call = made_by(scope, through, method, Params::from_bytes(params.0.into()), origin.into());
         self.switchboard.wait_until(|| (self.is_ending)(), scope, |front| (front.service)(Call { nested, ..call }))
     }
 }

@@ -102,7 +102,7 @@ impl Providers for Switchboard {
         let origin = Origin { wallet, ..Origin::of_user(HOST_USER) };
         let through = makers.iter().cloned().chain([plugin.into()]).collect();
         let params = Params::from_bytes(format!("[{}]", quoted(message)).into());
-        let call = made_by(through, asked.method.clone(), params, origin.into());
+        let call = made_by(scope, through, asked.method.clone(), params, origin.into());
         let until = self.calls.due(scope.0).and_then(|due| due.checked_sub(ANSWER_LEAD));
         let begin = |front: &Front| -> Answering {
             let (router, plugin) = (front.router.clone(), plugin.to_owned());

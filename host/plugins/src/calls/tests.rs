@@ -105,3 +105,18 @@ fn an_overdue_call_counts_as_stuck_until_its_code_returns() {
     assert_eq!(guard.expired(), Some(Phase::Queued));
     assert_eq!(calls.stuck(7), 0);
 }
+
+#[test]
+fn calls_know_which_calls_wait_for_them() {
+    let calls = Calls::default();
+    let [(outer, _first), (wrapped, _second), (asked, _third), (other, _fourth)] =
+        [1, 2, 3, 4].map(|instance| calls.open(instance, 0));
+    calls.nest(wrapped, outer);
+    calls.nest(asked, wrapped);
+    calls.nest(other, 0);
+    assert_eq!([outer, wrapped, asked, other, 0].map(|token| calls.depth(token)), [0, 1, 2, 1, 0]);
+    assert_eq!([1, 2, 3, 4].map(|instance| calls.is_within(asked, instance)), [true, true, true, false]);
+    assert_eq!([outer, other, 0].map(|token| calls.is_within(token, 2)), [false; 3]);
+    assert_eq!(calls.answer(2, wrapped, Answer::Result(Bytes::new())), Ok(()));
+    assert!(!calls.is_within(asked, 1), "nobody waits any more for the answer of the answered call");
+}

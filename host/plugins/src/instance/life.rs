@@ -18,7 +18,7 @@ pub(super) enum Stage {
     Starting,
     /// Calls are routed to it.
     Serving,
-    /// No call is routed to it; its open calls finish.
+    /// No call is routed to it, except those for which its own calls wait; its open calls finish.
     Draining,
     /// No thread enters it. `stop` runs once the last one has left.
     Stopping,
@@ -81,6 +81,12 @@ impl Life {
     pub fn begin_lease(&self) -> bool {
         self.leases.fetch_add(1, Ordering::SeqCst);
         !self.is_at_least(Stage::Draining)
+    }
+
+    /// As [`Self::begin_lease`], also while the instance drains.
+    pub fn begin_lease_while_draining(&self) -> bool {
+        self.leases.fetch_add(1, Ordering::SeqCst);
+        !self.is_at_least(Stage::Stopping)
     }
 
     pub fn end_lease(&self) {
@@ -174,6 +180,19 @@ mod tests {
         assert!(!life.begin_lease() && life.enter(), "a draining instance takes no call and finishes those it has");
         assert!(life.advance(Stage::Stopping) && !life.enter() && !life.has_stopped());
         assert!(life.advance(Stage::Abandoned) && life.has_ended() && !life.advance(Stage::Stopped));
+    }
+
+    #[test]
+    fn a_draining_instance_gives_further_leases_until_it_stops_and_waits_for_them() {
+        let life = Life::new();
+        life.end_by(Instant::now());
+        assert!(life.advance(Stage::Serving) && life.begin_lease() && life.advance(Stage::Draining));
+        assert!(life.begin_lease_while_draining());
+        life.end_lease();
+        assert!(!life.wait_unleased());
+        life.end_lease();
+        assert!(life.wait_unleased());
+        assert!(life.advance(Stage::Stopping) && !life.begin_lease_while_draining());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod answers;
 mod end;
 mod life;
+mod places;
 pub mod start;
 
 use std::ops::Deref;
@@ -26,7 +27,7 @@ use outrigger_service::wire;
 use outrigger_sockets::{Listening, Sockets};
 use outrigger_values::RpcError;
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::calls::{Answer, Calls, Run};
 use super::events::EventQueue;
@@ -38,6 +39,7 @@ use super::linked::{BUILT_IN, Found, LIBRARY};
 use crate::LogLevel;
 use answers::Context;
 use life::Life;
+use places::{Full, Places};
 pub use start::StartError;
 
 /// How long after a deadline a call's code counts as overdue. By then the client has its timeout.
@@ -205,8 +207,8 @@ pub struct Instance {
     release: ReleaseSource,
     /// Its runners, if it is isolated.
     runners: Option<Arc<Runners>>,
-    /// Places in its process for calls without a time limit and their number, if it is isolated.
-    long_places: Option<(Arc<Semaphore>, usize)>,
+    /// Places in its process for calls without a time limit, if it is isolated.
+    long_places: Option<Places>,
     /// Tokens of cancelled calls, which a thread of the instance reads. In the pool, the notices would wait behind the calls
     /// to cancel or behind those of another plugin.
     cancels: Sender<u64>,
@@ -294,6 +296,13 @@ impl Instance {
         serves.then_some(lease)
     }
 
+    /// A lease for a call for which a call of this instance waits; `None` once the instance stops.
+    pub fn lease_while_draining(self: &Arc<Self>) -> Option<Lease> {
+        let serves = self.life().begin_lease_while_draining();
+        let lease = Lease(self.clone());
+        serves.then_some(lease)
+    }
+
     fn life(&self) -> &Life {
         &self.context.life
     }
@@ -332,20 +341,14 @@ impl Instance {
     }
 
     /// The place of a call without a time limit in an isolated plugin's process, until the call's code has returned. Such calls must
-    /// leave places for others.
+    /// leave places for others. A `nested` call, for which another one waits, gets none if none is free.
     ///
     /// # Errors
     /// No place becomes free within the plugin's time limit for other calls.
-    pub async fn place_for(&self, method: &MethodSpec) -> Result<Option<OwnedSemaphorePermit>, String> {
-        let places = self.long_places.clone().filter(|_| method.long_running || self.deadline.is_none());
-        let Some((places, most)) = places else { return Ok(None) };
-        let place = places.acquire_owned();
-        let place = match self.deadline {
-            Some(limit) => tokio::time::timeout(limit, place).await.ok(),
-            None => Some(place.await),
-        };
-        // The semaphore is never closed.
-        place.and_then(Result::ok).map(Some).ok_or_else(|| self.context.note_full(&method.name, most))
+    pub async fn place_for(&self, method: &MethodSpec, nested: bool) -> Result<Option<OwnedSemaphorePermit>, String> {
+        let places = self.long_places.as_ref().filter(|_| method.long_running || self.deadline.is_none());
+        let Some(places) = places else { return Ok(None) };
+        places.take(nested, self.deadline).await.map_err(|Full| self.context.note_full(&method.name, places.most))
     }
 
     /// How many of its calls are open.

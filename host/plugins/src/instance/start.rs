@@ -17,10 +17,10 @@ use outrigger_sockets::{Place, Sockets, SocketsError};
 use outrigger_values::text::printable;
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::sync::Semaphore;
 
 use super::answers::{Context, NOTES_PER_SECOND};
 use super::life::{Life, Stage};
+use super::places::Places;
 use super::{Code, Instance, Launch, LoadedLibrary, PluginFailure, Since};
 use crate::about::AboutService;
 use crate::answer::AnswerRules;
@@ -117,10 +117,7 @@ impl Instance {
                 deadline: launch.deadline,
                 health: launch.health,
                 runners: isolated.then_some(runners),
-                long_places: isolated.then(|| {
-                    let most = max_long_calls(launch.bounds);
-                    (Arc::new(Semaphore::new(most)), most)
-                }),
+                long_places: isolated.then(|| Places::new(max_long_calls(launch.bounds))),
                 events,
                 cancels,
                 cancelling: Since::new(),
@@ -229,6 +226,7 @@ fn maker(
         }
         Code::Isolated(runs) => {
             let (failures, id, health) = (launch.failures.clone(), launch.id, launch.health.clone());
+            let calls = launch.calls.clone();
             let launch = RunnerLaunch {
                 plugin: code.manifest.id.clone(),
                 code: runs.clone(),
@@ -249,6 +247,7 @@ fn maker(
                 bounds: launch.bounds,
                 status: launch.runners.clone(),
                 runners: runners.clone(),
+                depth: Box::new(move |token| calls.depth(token)),
                 crashed: Box::new(move |crash| health.crashed(crash)),
                 given_up: Box::new(move |in_quarantine| {
                     let failure = if in_quarantine { PluginFailure::Quarantined } else { PluginFailure::Crashed };

@@ -1,3 +1,4 @@
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -260,11 +261,12 @@ fn loadwallet_waits_while_the_file_is_searched_for_former_keys() {
     harness.manager.unload("w".into(), None).unwrap();
     let searching = harness.manager.searching.lock();
     thread::scope(|scope| {
-        let loading = scope.spawn(|| harness.manager.load("w".into(), None));
-        thread::sleep(Duration::from_millis(20));
-        assert!(!loading.is_finished());
+        let (done, loaded) = mpsc::channel();
+        let manager = &harness.manager;
+        scope.spawn(move || done.send(manager.load("w".into(), None)));
+        assert!(loaded.recv_timeout(Duration::from_millis(20)).is_err());
         drop(searching);
-        assert_eq!(loading.join().unwrap(), Ok(Vec::new()));
+        assert_eq!(loaded.recv(), Ok(Ok(Vec::new())));
     });
 }
 

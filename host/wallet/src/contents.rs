@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::error::{Result, WalletError};
 use super::store::rows::{DescriptorRow, MetaRow};
-use super::store::tables::{CHAIN, CHANGES, ENCRYPTION, NAMES};
+use super::store::tables::{CHAIN, CHANGES, ENCRYPTION, LATER, NAMES};
 use super::store::{LAYOUT, LAYOUT_KEY, Reading, Store};
 
 /// The table of all transactions, confirmed or not.
@@ -78,7 +78,7 @@ impl WalletContents {
         let bad = |fault| StoreError::BadFile { file: path.to_owned(), fault };
         let data = DataFile::of(file.try_clone()?).map_err(bad)?;
         let rows = data.rows().map_err(bad)?;
-        if !NAMES.iter().all(|name| rows.contains_key(*name)) {
+        if !NAMES.iter().all(|name| rows.contains_key(*name) || LATER.contains(name)) {
             return Err(WalletError::NotAWallet);
         }
         let (sums, mut encoded) = (Checksum::of(DESCRIPTORS), Vec::new());

@@ -71,7 +71,10 @@ impl Store {
     pub fn open(folder: &Path, settings: &Settings) -> Result<Self> {
         outrigger_disk::check(folder, LAYOUT_KEY, &LAYOUT.to_le_bytes())?;
         let env = Environment::open(folder, &opening(folder, settings))?;
-        let txn = env.read()?;
+        let mut txn = env.write()?;
+        for name in tables::LATER {
+            env.make_table(&mut txn, name)?;
+        }
         let tables = Tables::open(&env, &txn)?.ok_or(WalletError::NotAWallet)?;
         // On commit, the table handles become the environment's.
         txn.commit()?;
@@ -86,6 +89,11 @@ impl Store {
     /// [`StoreError::Damage`](outrigger_disk::StoreError) once a read has found damage.
     pub fn write(&self) -> Result<Writing<'_>> {
         Ok(self.env.write()?)
+    }
+
+    /// Copies the tables to an empty file, without unused pages.
+    pub fn copy_to(&self, file: &mut std::fs::File) -> Result<()> {
+        Ok(self.env.copy_to(file)?)
     }
 
     pub fn data_file(&self) -> PathBuf {

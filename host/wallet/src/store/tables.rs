@@ -172,6 +172,9 @@ tables!(
     imported_pool,
 );
 
+/// The tables that a file of this layout may lack. A load makes them.
+pub const LATER: [&str; 2] = ["log", "log_due"];
+
 pub fn get<T: Wire>(table: Table, txn: &RoTxn<'_>, key: &[u8]) -> Result<Option<T>> {
     Ok(table.get(txn, key)?.map(from_bytes).transpose()?)
 }

@@ -1,10 +1,16 @@
+use std::fs::{self, File};
+use std::path::Path;
+
 use bitcoin::{OutPoint, Transaction, Txid};
+use outrigger_disk::{Environment, Opening};
 use outrigger_service::wallet::{LogCategory, LogEntry, LogKind, WalletLog};
 
-use super::{Harness, SUBSIDY, elsewhere, foreign, spend};
+use super::{Harness, SUBSIDY, elsewhere, foreign, settings, spend};
 use crate::log::NEVER;
-use crate::store::tables::{LOG_STATE, get};
+use crate::store::tables::{LATER, LOG_STATE, NAMES, get};
+use crate::store::{DATA_FILE, Store};
 use crate::write::Write;
+use crate::{WalletContents, check_file};
 
 fn log(harness: &Harness) -> WalletLog {
     let (mut all, mut after) = (Vec::new(), 0);
@@ -163,6 +169,51 @@ fn the_log_drops_the_oldest_entries_and_says_so() {
     assert_eq!(drop(u64::MAX, 5), (vec![], numbers[4]));
     harness.accept(&spend(&[elsewhere(6)], &[(&script, 7)]));
     assert!(log(&harness).entries[0].number > numbers[4]);
+}
+
+/// Copies a wallet's rows into a new file without the tables and the state of the log. Builds without a log wrote such files.
+fn copy_without_log(store: &Store, folder: &Path) {
+    let tables = u32::try_from(NAMES.len()).unwrap();
+    let opening = Opening { map_size: settings().least_map, max_readers: settings().max_readers, tables, lazy: false };
+    let env = Environment::open(folder, &opening).unwrap();
+    let (from, mut txn) = (store.read().unwrap(), env.write().unwrap());
+    for (name, table) in NAMES.iter().copied().zip(store.tables.all()).filter(|(name, _)| !LATER.contains(name)) {
+        let to = env.make_table(&mut txn, name).unwrap();
+        for row in table.iter(&from).unwrap() {
+            let (key, value) = row.unwrap();
+            if key != LOG_STATE {
+                to.put(&mut txn, key, value).unwrap();
+            }
+        }
+    }
+    txn.commit().unwrap();
+}
+
+#[test]
+fn a_wallet_of_a_former_build_can_be_inspected_and_is_loaded_with_an_empty_log() {
+    let mut harness = Harness::with_wallet();
+    let script = harness.address(Some(""));
+    harness.mine(vec![spend(&[elsewhere(1)], &[(&script, 7)])]);
+    harness.view();
+    harness.restart(|harness| {
+        let (folder, former) = (harness.dir.path().join("w"), harness.dir.path().join("former"));
+        fs::create_dir(&former).unwrap();
+        copy_without_log(&Store::open(&folder, &settings()).unwrap(), &former);
+        let path = folder.join(DATA_FILE);
+        fs::rename(former.join(DATA_FILE), &path).unwrap();
+        fs::remove_dir_all(former).unwrap();
+        let file = File::open(&path).unwrap();
+        check_file(&file, &path).unwrap();
+        let contents = WalletContents::of_file(&file, &path).unwrap();
+        assert_eq!(contents.transactions(), 1);
+        assert!(LATER.iter().all(|name| !contents.rows.contains_key(*name)));
+    });
+    assert_eq!((log(&harness).entries, log(&harness).last), (vec![], 0));
+    let paid = spend(&[elsewhere(2)], &[(&script, 7)]);
+    harness.accept(&paid);
+    assert_eq!(news(&harness, &mut 0), [(LogKind::Seen, id(&paid), None)]);
+    harness.restart(|_| {});
+    assert_eq!(news(&harness, &mut 0), [(LogKind::Seen, id(&paid), None)]);
 }
 
 #[test]

@@ -91,11 +91,6 @@ impl Store {
         Ok(self.env.write()?)
     }
 
-    /// Copies the tables to an empty file, without unused pages.
-    pub fn copy_to(&self, file: &mut std::fs::File) -> Result<()> {
-        Ok(self.env.copy_to(file)?)
-    }
-
     pub fn data_file(&self) -> PathBuf {
         self.env.folder().join(DATA_FILE)
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use outrigger_service::chain::Tip;
+use outrigger_service::chain::{BlockRef, Tip};
 use outrigger_service::wallet::RescanProgress;
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 use parking_lot::Mutex;
@@ -18,6 +18,7 @@ use super::attempts::AllAttempts;
 use super::error::{Result, WalletError};
 use super::follow::THREADS;
 use super::follow::thread::Follower;
+use super::follow::{MAX_THREADS, previous};
 use super::guards::Guards;
 use super::live::Wallet;
 use super::live::feed::{Item, WaitOutcome};
@@ -231,7 +232,19 @@ impl WalletManager {
     /// Waits until a wallet has processed its events. If `tip` is still in the chain, the wallet is then at `tip`.
     fn wait_for_tip(&self, wallet: &Arc<Wallet>, tip: &Tip) -> ServiceResult<()> {
         self.wait_synced(wallet)?;
-        // The node's events may trail the tip that this call sees.
+        let stands_at = wallet.synced().hash;
+        if stands_at == tip.hash {
+            return Ok(());
+        }
+        // The node's events may trail the tip that this call sees. A block that extends the chain by one is read once
+        // for all wallets.
+        let Some(info) = while_reachable(wallet, self.shared.block_info(BlockRef::Hash { hash: tip.hash }))? else {
+            return Ok(());
+        };
+        if info.as_ref().and_then(previous) == Some(stands_at) {
+            self.follower.see_tip(tip.hash, tip.height);
+            self.wait_synced(wallet)?;
+        }
         if wallet.synced().hash != tip.hash {
             let event = NodeEvent::TipChanged { hash: tip.hash, height: tip.height };
             self.follower.give(wallet, Item::Event(event));

@@ -29,4 +29,5 @@ pub mod together;
 mod work_queue;
 mod worker;
 
-pub use work_queue::THREADS;
+pub use decoded::previous;
+pub use work_queue::MAX_THREADS;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bitcoin::BlockHash;
 use outrigger_service::chain::BlockRef;
 
+use super::decoded::previous;
 use crate::live::feed::Item;
 use crate::synced::synced_at;
 use outrigger_node::interest::{interests, transaction_interest};
@@ -40,8 +41,7 @@ impl Follower {
             NodeEvent::BlockDisconnected { hash, height } => self.pass_disconnected(shared, event, *hash, *height),
             NodeEvent::TipChanged { hash, .. } => {
                 self.for_each(|wallet| wallet.offer_to_block());
-                self.pass_tip(event, *hash);
-                Ok(())
+                self.pass_tip(shared, event, *hash)
             }
             NodeEvent::Reached => {
                 self.give_all(event);
@@ -104,13 +104,30 @@ impl Follower {
         Ok(())
     }
 
-    /// Lets wallets that are not at the tip read on.
-    fn pass_tip(&self, event: &NodeEvent, hash: BlockHash) {
+    /// Lets wallets that are not at the tip read on. If idle wallets lack only the tip's block, it is connected for all
+    /// wallets at once.
+    fn pass_tip(&self, shared: &Shared, event: &NodeEvent, hash: BlockHash) -> Result<()> {
+        let mut places = HashSet::new();
+        // Busy wallets get the event below. Most of them have got the block's event.
+        self.for_each(|wallet| {
+            if wallet.feed.is_idle() {
+                places.insert(wallet.feed.position().now.hash);
+            }
+        });
+        places.remove(&hash);
+        let tip = match places.is_empty() {
+            true => None,
+            false => shared.block_info(BlockRef::Hash { hash })?,
+        };
+        if tip.as_ref().and_then(previous).is_some_and(|before| places.contains(&before)) {
+            self.pass_connected(shared, event, hash)?;
+        }
         let mut busy = self.busy.lock();
         self.for_each(|wallet| {
             if wallet.feed.position().now.hash != hash {
                 self.give_to(wallet, Item::Event(event.clone()), &mut busy);
             }
         });
+        Ok(())
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
+use bitcoin::BlockHash;
 use parking_lot::{Condvar, Mutex, RwLock};
 
 use outrigger_node::interest::{interests, transaction_interest};
@@ -39,6 +40,8 @@ struct LoadedWallets {
 #[derive(Default)]
 struct Inbox {
     events: VecDeque<Item>,
+    /// A tip that a call has seen before its event.
+    seen: Option<BlockHash>,
     stopping: bool,
     thread: Option<JoinHandle<()>>,
 }
@@ -125,6 +128,15 @@ impl Follower {
         inbox.events.push_back(Item::Event(event));
         self.queued.fetch_add(1, Ordering::Release);
         self.arrived.notify_one();
+    }
+
+    /// Lets the wallets follow to a tip that a call has seen, even if its event has not come yet.
+    pub fn see_tip(&self, hash: BlockHash, height: u32) {
+        let mut inbox = self.inbox.lock();
+        if inbox.seen != Some(hash) {
+            inbox.seen = Some(hash);
+            self.enqueue(&mut inbox, NodeEvent::TipChanged { hash, height });
+        }
     }
 
     /// In load order.

@@ -16,9 +16,8 @@ use parking_lot::Mutex;
 
 use super::attempts::AllAttempts;
 use super::error::{Result, WalletError};
-use super::follow::THREADS;
 use super::follow::thread::Follower;
-use super::follow::{MAX_THREADS, previous};
+use super::follow::{THREADS, previous};
 use super::guards::Guards;
 use super::live::Wallet;
 use super::live::feed::{Item, WaitOutcome};

@@ -30,4 +30,4 @@ mod work_queue;
 mod worker;
 
 pub use decoded::previous;
-pub use work_queue::MAX_THREADS;
+pub use work_queue::THREADS;

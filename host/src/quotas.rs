@@ -69,7 +69,7 @@ impl Quota {
         Self { limits, bucket: Arc::new(Mutex::new(bucket)), running: Arc::default(), making: Arc::default() }
     }
 
-    /// The place of a call among those that run.
+    /// Takes a place among the user's running calls. Fails if the user has `max_concurrent_calls` already.
     fn place(&self) -> Result<Place, Failure> {
         let place = Place(self.running.clone());
         let others = self.running.fetch_add(1, Ordering::AcqRel);

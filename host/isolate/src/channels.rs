@@ -18,7 +18,7 @@ const OTHER_THREADS: usize = 16;
 const FOR_CONTROL: usize = 4;
 
 /// How many of the host's threads in a runner are reserved for calls for which others wait, since the calls on all other threads may wait
-/// for them. Half of these are reserved for calls that wait for such a call in turn, and so on.
+/// for them. Half of these are reserved for calls for which nested calls wait, and so on.
 const FOR_NESTED: usize = 8;
 
 /// How many of the plugin's own threads can use services at a time.

@@ -178,7 +178,7 @@ impl Calls {
         self.state.of(token).pending.get(&token).map(|call| (call.instance, call.waiting))
     }
 
-    /// Whether this call, or one that waits for it, directly or through others, is an open call of the instance.
+    /// Searches the call and the calls that wait for it, directly or through other calls, for an open call of the instance.
     pub fn is_within(&self, token: u64, instance: u64) -> bool {
         let mut chain = std::iter::successors(self.waiting_for(token), |(_, waiting)| self.waiting_for((*waiting)?));
         chain.any(|(own, _)| own == instance)

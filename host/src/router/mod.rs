@@ -82,7 +82,7 @@ impl Router {
         let mut guarded = lease.grants.iter().filter(|grant| GUARDED.contains(&&*grant.service));
         method.inline
             && guarded.any(|grant| {
-                // A call that names no wallet is about the only one that the plugin may use.
+                // If the call names no wallet, the plugin uses the only wallet of its grant.
                 let only = grant.wallets.as_deref().and_then(|wallets| <&[String; 1]>::try_from(wallets).ok());
                 self.wallets.asks_plugins(call.origin.selected_wallet().or(only.map(|[only]| &**only)))
             })

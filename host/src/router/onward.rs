@@ -270,8 +270,8 @@ pub(super) fn made_by(
     Call { method, params, origin, may_stream: false, through, makers, nested, progress: None, held: None }
 }
 
-/// Whether the plugin of a link has asked the next link, which must receive the call once. The plugin sets true, the router sets false
-/// when the call has ended at the link: the first of both holds.
+/// Whether the plugin of a link has asked the next link, which must receive the call once. The plugin sets true, and the router
+/// sets false when the call has ended at the link. Only the first value counts.
 pub type HasAsked = Arc<OnceLock<bool>>;
 
 /// A call at a link, for the plugin of that link to pass on.

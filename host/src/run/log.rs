@@ -22,7 +22,7 @@ pub fn log_filter(loaded: &LoadedConfig) -> Result<EnvFilter, ConfigError> {
         let reason = format!("'{unknown}' is not a level: use error, warn, info, debug, trace or off, or target=level");
         return Err(loaded.error("log.level", level, reason));
     }
-    // Also let through the lines of plugins that have their own level, whose name may be in any case.
+    // Also let through the lines of plugins that have their own level. The filter reads a level's name in upper or lower case.
     let of_plugins = loaded.config.plugins.iter().filter_map(|plugin| plugin.log).max();
     let level = of_plugins.map_or_else(|| level.clone(), |most| format!("{level},{OWN_LEVEL}={most:?}"));
     EnvFilter::try_new(&level).map_err(|error| loaded.error("log.level", &level, error.to_string()))

@@ -2,8 +2,8 @@
 //!
 //! A wallet with a private key of a guarded wallet gets the same policies, whatever its name. A file beside the wallets lists the keys
 //! of guarded wallets, so that this also holds for copies that are created, imported or restored while the guarded wallet is not loaded.
-//! A wallet with a `signer` finds its policies by its public keys, too. It lists only the signer: whoever makes a wallet with somebody
-//! else's public keys must not guard that other's wallets.
+//! A wallet with a `signer` finds its policies by its public keys, too. It lists only the signer: a user who makes a wallet with another
+//! user's public keys must not guard the other user's wallets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -22,14 +22,16 @@ pub type Policies = Arc<[Arc<str>]>;
 /// Identifies a key: the hash of an extended public key and its chain code, or the x coordinate of a single key.
 pub type KeyId = String;
 
-/// What shows that a wallet has the private key of a key. Decides which of the wallet's policies are listed for the key.
+/// How certain the host is that a wallet has the private key of a key. It decides which of the wallet's policies the host lists for
+/// the key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Claim {
-    /// Nothing, so none is listed: anybody may know a public key.
+    /// The host knows only the public key, as anybody may. It lists no policy.
     Public,
-    /// The wallet's file, or the key is the id of its signer: those that the configuration sets for the wallet.
+    /// The wallet's file says that the wallet has the private key, or the key is the id of the wallet's signer. The host lists the
+    /// policies that the configuration sets for the wallet.
     Stated,
-    /// The private key itself, which was decrypted: all.
+    /// The host has decrypted the private key. It lists all policies of the wallet.
     Proven,
 }
 

@@ -73,8 +73,8 @@ impl Wallet {
         let seconds = seconds.min(MAX_UNLOCK_SECONDS);
         let until = self.shared.node.time().saturating_add(seconds);
         let deadline = Instant::now() + Duration::from_secs(seconds);
-        // Only the private texts tell all keys by which copies of it are found. Held while the lock opens, so that nobody finds the
-        // policies of the locked wallet meanwhile.
+        // Only the private texts tell all keys by which copies of the wallet are found. The mutex is held while the lock opens, so that no
+        // call finds the policies of the locked wallet meanwhile.
         let mut guarded = self.guarded.lock();
         (guarded.version, guarded.unlocks) = (0, guarded.unlocks + 1);
         *self.lock.lock() = Lock::Unlocked { key, until, deadline };

@@ -159,7 +159,7 @@ fn unreachable_hsm_signer_is_named_and_the_wallet_stores_nothing() {
 fn hanging_hsm_signer_is_reported_before_the_deadline_of_the_call() {
     let hsm = daemon();
     let options = options(&hsm, "");
-    options.change("call_deadline_seconds = 120", "call_deadline_seconds = 3");
+    options.change("file = \"signing\"\n", "file = \"signing\"\ndeadline_seconds = 3\n");
     let host = Host::start_with(options);
     let (_, mut vault) = wallets(&host);
     let address = vault.call("getnewaddress", json!(["", "legacy"]));

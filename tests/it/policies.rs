@@ -15,7 +15,7 @@ const REFUSED: &str = "The policy 'judge' refuses: It is Sunday";
 
 /// Configures the groups, with a policy for wallets whose names begin with "hot". `options` and `rest` are added to its plugin's section.
 fn text(plugin: &str, options: &str, rest: &str) -> String {
-    let groups = all_groups().replace("call_deadline_seconds = 120", "call_deadline_seconds = 4");
+    let groups = all_groups();
     let id = plugin.replace('_', "-");
     let policy = format!("[[wallet.policies]]\nwallets = [\"hot*\"]\nplugin = {id:?}\n");
     let rest = format!("{rest}\noptions = {{ {options} }}\n\n{policy}");
@@ -247,7 +247,8 @@ fn policies_that_do_not_return_refuse_at_their_deadline_and_block_no_reads() {
 #[test]
 fn policies_without_an_answer_prevent_all_signing() {
     let options = "hang = [\"SignMessage\"], panic = [\"GiveKeys\"]";
-    let host = host(&text("judge", options, "grants = []"));
+    let text = text("judge", options, "grants = []");
+    let host = host(&text.replacen("file = \"signing\"\n", "file = \"signing\"\ndeadline_seconds = 4\n", 1));
     let mut wallet = host.new_wallet("hot");
     fund(&mut wallet, 2);
     let address = wallet.call("getnewaddress", json!(["", "legacy"]));

@@ -40,7 +40,7 @@ fn own_folder(host: &Host) -> PathBuf {
 #[test]
 fn a_plugin_knows_itself_and_its_folder_and_a_durable_commit_outlives_a_killed_host() {
     for isolated in PLACES {
-        let host = start(&format!("{isolated}deadline_seconds = 7\nmax_answer_bytes = 70000\nmax_store_mib = 3\n"));
+        let host = start(&format!("{isolated}deadline_seconds = 77\nmax_answer_bytes = 70000\nmax_store_mib = 3\n"));
         let mut about = host.client().call("keeperabout", json!([]));
         let folder = own_folder(&host).join("folder").canonicalize().unwrap();
         assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700);
@@ -48,7 +48,7 @@ fn a_plugin_knows_itself_and_its_folder_and_a_durable_commit_outlives_a_killed_h
         assert!(used.as_u64().unwrap() <= 8192, "{used}");
         let release = about.as_object_mut().unwrap().remove("release").unwrap();
         assert!(release.as_u64().unwrap() >= 29, "{release}");
-        let expected = json!({"plugin": "keeper", "network": "regtest", "folder": folder, "deadline": 7,
+        let expected = json!({"plugin": "keeper", "network": "regtest", "folder": folder, "deadline": 77,
             "max_answer": 70000, "version": 1, "bound": 3 << 20});
         assert_eq!(about, expected);
 

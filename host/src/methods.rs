@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use outrigger_rpc::SUBSCRIBE;
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_upstream::{Method, MethodSet};
 
-/// The host's methods that bitcoind does not have, except rpc.discover, which every user may call.
-const OWN: [(&str, Method); 10] = [
+/// The host's methods that bitcoind does not have, except rpc.discover, which every user may call. The right to subscribe includes the
+/// right to unsubscribe.
+const OWN: [(&str, Method); 11] = [
     ("gethostinfo", Method::of_host(MethodSet::NodeAdmin, false)),
     ("getwalletbackupinfo", Method::of_host(MethodSet::Wallet, false)),
     ("listplugins", Method::of_host(MethodSet::NodeAdmin, false)),
@@ -16,6 +18,7 @@ const OWN: [(&str, Method); 10] = [
     ("setcomment", Method::of_host(MethodSet::Wallet, true)),
     ("startplugin", Method::of_host(MethodSet::NodeAdmin, true)),
     ("stopplugin", Method::of_host(MethodSet::NodeAdmin, true)),
+    (SUBSCRIBE, Method::of_host(MethodSet::Wallet, false)),
     ("waitevents", Method::of_host(MethodSet::Wallet, false)),
 ];
 

@@ -58,6 +58,20 @@ fn signrawtransactionwithwallet_signs_for_its_own_coins_as_they_are() {
     let refused = format!("{differs} {txid}");
     assert_eq!(wallet.refused("signrawtransactionwithwallet", told(2)), (-4, refused));
     assert_eq!(wallet.call("signrawtransactionwithwallet", told(50))["complete"], true);
+
+    // Without an amount, as in bitcoind: legacy signatures do not need it, and no signature of a witness verifies.
+    let mut without_amount = |kind: &str| {
+        let address = wallet.call("getnewaddress", json!(["", kind]));
+        wallet.call("sendtoaddress", json!([address, 1]));
+        let coin = wallet.call("listunspent", json!([0, 0, [address]]))[0].clone();
+        let inputs = json!([{"txid": coin["txid"], "vout": coin["vout"]}]);
+        let raw = wallet.call("createrawtransaction", json!([inputs, {address.as_str().unwrap(): 0.5}]));
+        let prevtxs = json!([{"txid": coin["txid"], "vout": coin["vout"], "scriptPubKey": coin["scriptPubKey"]}]);
+        wallet.try_call("signrawtransactionwithwallet", json!([raw, prevtxs]))
+    };
+    assert_eq!(without_amount("legacy").unwrap()["complete"], true);
+    let error = without_amount("bech32").unwrap_err();
+    assert!(error.code == -3 && error.message.starts_with("Missing amount for CTxOut("), "{}", error.message);
 }
 
 /// Removes the members that only the recording node has.

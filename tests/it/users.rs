@@ -83,6 +83,10 @@ fn users_of_one_wallet_see_no_other() {
     {
         assert_eq!(alice.refused(method, arguments).0, -18, "{method}");
     }
+    for (method, arguments) in [("stop", json!([])), ("stopplugin", json!(["chain"])), ("setmocktime", json!([1]))] {
+        let request = json!({"id": 1, "method": method, "params": arguments});
+        assert_eq!(alice.post(&request.to_string()).status, 403, "{method}");
+    }
     assert_eq!(host.client().call("listwallets", json!([])), json!(["hot", "cold"]));
     alice.call("unloadwallet", json!(["hot"]));
     assert_eq!(alice.refused("getwalletinfo", json!([])), unknown);

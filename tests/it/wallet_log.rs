@@ -178,8 +178,10 @@ fn check_subscription(host: &Host) {
 #[test]
 fn waitevents_and_subscribe_events_keep_to_the_users_wallets_and_lists() {
     let bob = ALICE.replacen("alice", "bob", 1);
+    let carol = ALICE.replacen("alice", "carol", 1);
+    let carol = format!("\n\n[[rpc.users]]\nrpcauth = \"{carol}\"\nmethods = [\"subscribe_events\"]");
     let (host, mut alice) =
-        with_user(&format!("wallet = \"a\"\n\n[[rpc.users]]\nrpcauth = \"{bob}\"\nmethods = [\"waitevents\"]"));
+        with_user(&format!("wallet = \"a\"\n\n[[rpc.users]]\nrpcauth = \"{bob}\"\nmethods = [\"waitevents\"]{carol}"));
     let (mut one, mut other) = (host.new_wallet("a"), host.new_wallet("b"));
     let mut client = host.client();
     let next = client.call("waitevents", json!([null, 0, ["a", "b"]]))["next"].clone();
@@ -191,6 +193,10 @@ fn waitevents_and_subscribe_events_keep_to_the_users_wallets_and_lists() {
 
     assert_eq!(alice.refused("waitevents", json!([{"b": 0}])).0, -18);
     assert_eq!(alice.refused("waitevents", json!([0, 0, ["a", "b"]])).0, -18);
+    let mut of_carol = Client::new(host.address, "carol:pass:word").websocket();
+    let id = of_carol.call("subscribe_events", json!([])).unwrap();
+    other.mine(1);
+    assert_eq!(until(&mut of_carol, &id, "confirmed")["wallet"], "b");
     let mut of_alice = alice.websocket();
     assert_eq!(of_alice.call("subscribe_events", json!([null, ["b"]])), Err(-18));
     assert!(of_alice.call("subscribe_events", json!([])).is_ok());

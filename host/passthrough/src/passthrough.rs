@@ -9,7 +9,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use http::StatusCode;
 use http_body_util::BodyExt;
-use outrigger_rpc::{COOKIE_USER, Call, Failure, Origin, PLUGIN_USER, RestReply, ResultStream, ResultText};
+use outrigger_rpc::{COOKIE_USER, Call, Failure, Origin, RestReply, ResultStream, ResultText};
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_upstream::{Figures, LOST, Method, Reply, Upstream, UpstreamError, may_have_effects, method};
 use outrigger_values::{RpcError, RpcErrorCode};
@@ -166,14 +166,11 @@ impl Passthrough {
     /// the cookie or a list of methods; so does a method unknown to the host, unless the user may call unknown methods. A
     /// user restricted to a wallet or to folders can neither manage wallets nor change the node.
     fn refusal(origin: &Origin, name: &str) -> Option<Failure> {
-        // A plugin's methods are granted by name, whatever its wallets.
-        let is_plugin = origin.user.starts_with(PLUGIN_USER);
-        let is_confined = !is_plugin && (origin.only_wallet.is_some() || origin.folders.is_some());
         let is_operator = *origin.user == *COOKIE_USER || origin.allowed.is_some();
         let Some(method) = method(name) else {
             return (!(is_operator || origin.unknown_methods)).then_some(Failure::UnknownMethod);
         };
-        let is_refused = (is_confined && (method.changes_node() || method.manages_wallets()))
+        let is_refused = (origin.is_confined() && (method.changes_node() || method.manages_wallets()))
             || (!is_operator && method.touches_files());
         is_refused.then_some(Failure::Forbidden)
     }

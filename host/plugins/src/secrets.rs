@@ -49,6 +49,10 @@ fn read(option: &str, place: &Value) -> Result<String, String> {
 }
 
 fn read_file(file: &Path) -> io::Result<String> {
+    // Opening a named pipe would wait for a writer.
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
     let mut text = String::new();
     let opened = File::open(file)?;
     let mode = opened.metadata()?.mode();
@@ -94,6 +98,7 @@ mod tests {
         assert!(revealed(json!({"file": file})).unwrap_err().ends_with("it has more than 65536 bytes"));
         std::fs::write(&file, "\n").unwrap();
         assert!(revealed(json!({"file": file})).unwrap_err().ends_with("it is empty"));
+        assert!(revealed(json!({"file": folder.path()})).unwrap_err().ends_with("it is no regular file"));
         let missing = folder.path().join("none");
         assert!(revealed(json!({"file": missing})).unwrap_err().contains("cannot be read from"));
         assert!(revealed(json!({"file": "pin"})).unwrap_err().ends_with("which is no absolute path"));

@@ -137,6 +137,11 @@ impl Origin {
             && self.unknown_methods >= former.unknown_methods
     }
 
+    /// Whether the user is restricted to a wallet or to folders. A plugin's methods are granted by name, whatever its wallets.
+    pub fn is_confined(&self) -> bool {
+        (self.only_wallet.is_some() || self.folders.is_some()) && !self.user.starts_with(PLUGIN_USER)
+    }
+
     pub fn may_call(&self, method: &str) -> bool {
         method == DISCOVER || self.allowed.as_ref().is_none_or(|allowed| allowed.contains(method))
     }

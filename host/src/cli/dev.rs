@@ -115,7 +115,7 @@ struct Session<'a> {
     manifest: PathBuf,
     program: PathBuf,
     /// The folder of the library, locked against another session.
-    held: Option<File>,
+    held: Option<(PathBuf, File)>,
     host: Option<Child>,
 }
 
@@ -141,14 +141,16 @@ impl Session<'_> {
         Ok(if is_running { done } else { format!("{done}; in a second terminal:\n\n  {call}\n") })
     }
 
-    /// Locks the folder of the library: another session would replace the library of this one.
+    /// Locks the folder of the library: another session would replace the library of this one. If the plugin's id, and so the folder, has
+    /// changed, the host of the former one stops.
     fn hold(&mut self, folder: &Path) -> Result<(), String> {
-        if self.held.is_none() {
+        if self.held.as_ref().is_none_or(|(held, _)| held != folder) {
+            self.stop();
             own_folder(folder).map_err(|error| error.to_string())?;
             let opened = File::open(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
             flock(&opened, FlockOperation::NonBlockingLockExclusive)
                 .map_err(|_| format!("another `outrigger plugin dev` uses {}; see --datadir", folder.display()))?;
-            self.held = Some(opened);
+            self.held = Some((folder.to_owned(), opened));
         }
         Ok(())
     }

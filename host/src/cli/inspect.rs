@@ -5,7 +5,7 @@ use outrigger_plugins::file::{FileError, PluginFile};
 use outrigger_plugins::grants::{RPC, STORE};
 use outrigger_plugins::linked::LinkedPlugin;
 use outrigger_sandbox::Reach;
-use outrigger_sdk::manifest::{Manifest, ReachSpec, Requires, TimerSpec};
+use outrigger_sdk::manifest::{Manifest, ReachSpec, Requires, TimerSpec, WrapperKind};
 use outrigger_service::policy::POLICY;
 use outrigger_values::text::printable;
 use serde_json::Map;
@@ -64,9 +64,12 @@ fn describe(manifest: &Manifest, header: &ManifestHeader, place: Vec<String>) ->
     if manifest.folder {
         lines.push("folder    it keeps files in a folder of its own below the data directory".to_owned());
     }
-    if manifest.wrapper.is_some() {
-        lines.push("wraps     it can be put before methods of others, and then sees their arguments".to_owned());
-    }
+    lines.extend(manifest.wrapper.map(|kind| match kind {
+        WrapperKind::Observe => {
+            "observes  it can be told of ended calls of others: method, user, wallet, outcome and time".to_owned()
+        }
+        _ => "wraps     it can be put before methods of others, and then sees their arguments".to_owned(),
+    }));
     for service in &manifest.provides {
         lines.push(if service == POLICY {
             "provides  judgements of wallets: `[[wallet.policies]]` can name it".to_owned()

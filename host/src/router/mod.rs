@@ -42,10 +42,13 @@ use outrigger_plugins::registry::{Link, Registry};
 use outrigger_rpc::{Answer, Call, Dispatch, Failure};
 use outrigger_service::policy::POLICY;
 use outrigger_services::{Caller, Onward, Scopes};
+use outrigger_upstream::Method;
 use outrigger_wallet_engine::WalletManager;
 use provider::is_of;
 pub use rest::passed_rest;
 pub use startup_gate::StartupGate;
+
+use crate::methods::method;
 
 /// How often the watch thread looks for overdue calls.
 const WATCH_INTERVAL: Duration = Duration::from_millis(500);
@@ -215,6 +218,11 @@ impl Dispatch for Router {
         // must not take a client's call for the host's.
         if call.method.contains('/') {
             return Err(Failure::Rpc(RpcError::new(RpcErrorCode::METHOD_NOT_FOUND, "Method not found")));
+        }
+        let origin = &call.origin;
+        // A user restricted to a wallet or to folders changes the node and the host only by methods of its list.
+        if origin.is_confined() && origin.allowed.is_none() && method(&call.method).is_some_and(Method::changes_node) {
+            return Err(Failure::Forbidden);
         }
         // Observers hear of a call that a plugin passes on once, from the client's.
         let is_observed = self.registry.is_observed() && call.through.len() == call.makers;

@@ -10,7 +10,7 @@ use crate::router::builtins;
 use crate::{groups, methods};
 use outrigger_base::nearest::suggestion;
 use outrigger_plugins::linked::Sources;
-use outrigger_rpc::{REST_ENTRY, RpcUser};
+use outrigger_rpc::{REST_ENTRY, RpcUser, SUBSCRIBE};
 use outrigger_upstream::MethodSet;
 use zeroize::Zeroizing;
 
@@ -137,7 +137,7 @@ impl KnownMethods<'_> {
                     format!("there is no set of methods '{entry}': there are {sets} and {REST_ENTRY}")
                 })?;
                 expanded.extend(members.map(str::to_owned));
-            } else if self.has(entry) {
+            } else if entry == SUBSCRIBE || self.has(entry) {
                 expanded.insert(entry.clone());
             } else {
                 return Err(format!("there is no method '{entry}'{}", self.suggestion(entry)));

@@ -76,7 +76,12 @@ pub struct Method {
 
 impl Method {
     pub const fn of_host(set: MethodSet, sets: bool) -> Self {
-        Self { set, traits: if sets { SETS } else { NONE } }
+        let traits = match set {
+            _ if !sets => NONE,
+            NodeAdmin => NODE,
+            _ => SETS,
+        };
+        Self { set, traits }
     }
 
     const fn is(self, traits: u16) -> bool {

@@ -299,19 +299,21 @@ impl Outcomes {
     }
 }
 
-/// Why a block cannot be read: the text of Bitcoin Core 0.21, and for assumeutxo, which 0.21 lacks, the text of 29.
+/// Why a block cannot be read. The rest of the sentence depends on the method, since importmulti has the text of Bitcoin Core 0.21.
 const DROPPED: &str = "This error could be caused by pruning or data corruption (see bitcoind log for details) and could be dealt \
-                       with by downloading and rescanning the relevant blocks (see -reindex and -rescan options).";
+                       with by downloading and rescanning the relevant blocks";
 const BACKGROUND: &str = "This error is likely caused by an in-progress assumeutxo background sync. Check logs or getchainstates RPC \
                           for assumeutxo background sync progress and try again later.";
 
 fn unreadable(kind: ImportKind, timestamp: i64, block_time: i64, lack: Option<Lack>) -> String {
-    let (item, pertaining, using) = match kind {
-        ImportKind::Keys => ("key with creation timestamp", "the key", "this key"),
-        ImportKind::Descriptors => ("descriptor with timestamp", "the desc", "this desc"),
+    let (item, pertaining, using, remedy) = match kind {
+        ImportKind::Keys => ("key with creation timestamp", "the key", "this key", "-reindex and -rescan options"),
+        ImportKind::Descriptors => {
+            ("descriptor with timestamp", "the desc", "this desc", "-reindex option and rescanblockchain RPC")
+        }
     };
     let cause = match lack {
-        None => DROPPED.to_owned(),
+        None => format!("{DROPPED} (see {remedy})."),
         Some(Lack::Background) => BACKGROUND.to_owned(),
         Some(Lack::After(height)) => format!("This error is likely temporary: {}", until_after(height)),
     };

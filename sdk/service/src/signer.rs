@@ -5,10 +5,14 @@
 //!
 //! The example `signer` of the SDK shows it in use.
 
-use bitcoin::{ScriptBuf, TxOut};
+use bitcoin::{Amount, ScriptBuf, TxOut};
 
 use super::service;
 use crate::wire::{Blob, wire_enum, wire_struct};
+
+/// The amount of a spent output of which only the script is known, as in bitcoind. The host takes the amounts of outputs of the wallet's
+/// transactions from there.
+pub const UNKNOWN_AMOUNT: Amount = Amount::MAX_MONEY;
 
 /// The most bytes of a message to sign: as many as bitcoind reads of a request.
 pub const MAX_MESSAGE: usize = 32 << 20;
@@ -70,7 +74,8 @@ wire_struct! {
     pub struct SignBatch {
         /// The transaction. The host ignores its scriptSigs and witnesses.
         pub transaction: Blob,
-        /// The outputs that it spends, in the order of its inputs; none for an unknown output.
+        /// The outputs that it spends, in the order of its inputs; none for an unknown output. If only the script is known, the amount
+        /// is [`UNKNOWN_AMOUNT`].
         pub spent: Vec<Option<TxOut>>,
         /// The scripts whose keys may sign: those of the spent outputs, and possibly others with the same keys.
         pub scripts: Vec<ScriptBuf>,

@@ -12,7 +12,7 @@ use bitcoin::{OutPoint, PrivateKey, ScriptBuf, Transaction, TxOut, Txid, consens
 use outrigger_descriptor::{Descriptor, PrivateBranches};
 use outrigger_memory::parallel::map;
 use outrigger_script::TxContext;
-use outrigger_service::signer::{SignBatch, SignRequest, Signed};
+use outrigger_service::signer::{SignBatch, SignRequest, Signed, UNKNOWN_AMOUNT};
 use outrigger_service::wallet::{AddressType, KeyOrigin, WalletOutputView};
 use outrigger_service::wire::{Blob, Secret};
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
@@ -209,7 +209,11 @@ impl WalletView {
             };
             let own = usize::try_from(vout).ok().and_then(|vout| outputs.get(vout));
             let own = own.map(|own| TxOut { value: own.value, script_pubkey: own.script.to_owned() });
-            if given.is_some() && given != own {
+            let agrees = |given: TxOut| {
+                let value = own.as_ref().filter(|_| given.value == UNKNOWN_AMOUNT).map_or(given.value, |own| own.value);
+                own == Some(TxOut { value, ..given })
+            };
+            if !given.is_none_or(agrees) {
                 let differs = format!(
                     "The amount or script that was given for input {index} differs from output {vout} of the wallet's transaction {txid}"
                 );

@@ -116,7 +116,7 @@ fn importdescriptors_rescan_failure_names_the_descriptor() {
     assert_eq!(running(&harness).unwrap().1, Some(4));
     harness.finish_rescan(RescanOutcome::Unreadable { block_time: 9 });
     let answer = call.answer().unwrap().unwrap();
-    let text = "Rescan failed for descriptor with timestamp 4. There was an error reading a block from time 9, which is after or within 7200 seconds of key creation, and could contain transactions pertaining to the desc. As a result, transactions and coins using this desc may not appear in the wallet. This error could be caused by pruning or data corruption (see bitcoind log for details) and could be dealt with by downloading and rescanning the relevant blocks (see -reindex and -rescan options).";
+    let text = "Rescan failed for descriptor with timestamp 4. There was an error reading a block from time 9, which is after or within 7200 seconds of key creation, and could contain transactions pertaining to the desc. As a result, transactions and coins using this desc may not appear in the wallet. This error could be caused by pruning or data corruption (see bitcoind log for details) and could be dealt with by downloading and rescanning the relevant blocks (see -reindex option and rescanblockchain RPC).";
     assert_eq!(answer[0]["error"], json!({"code": -1, "message": text}));
 }
 

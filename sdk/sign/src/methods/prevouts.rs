@@ -5,8 +5,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use bitcoin::consensus::deserialize;
-use bitcoin::{Amount, OutPoint, Script, ScriptBuf, Transaction, TxOut, Txid};
+use bitcoin::{OutPoint, Script, ScriptBuf, Transaction, TxOut, Txid};
 use outrigger_service::Host;
+use outrigger_service::signer::UNKNOWN_AMOUNT;
 use outrigger_service::{ErrorKind, Scope};
 use outrigger_standard::asm;
 use outrigger_values::params::{self, Type};
@@ -14,9 +15,6 @@ use outrigger_values::{RpcError, amount, typed};
 use serde_json::{Map, Value};
 
 use crate::{MAX_SPENT_SCRIPTS, SignError};
-
-/// The placeholder for a missing amount, as in bitcoind.
-pub const UNKNOWN_AMOUNT: Amount = Amount::MAX_MONEY;
 
 /// The spent outputs by outpoint.
 #[derive(Clone, Debug, Default)]

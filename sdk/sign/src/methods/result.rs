@@ -2,12 +2,11 @@
 
 use crate::InputError;
 use bitcoin::{Transaction, TxIn, TxOut};
+use outrigger_service::signer::UNKNOWN_AMOUNT;
 use outrigger_standard::transaction_to_bytes;
 use outrigger_values::params::encode_hex;
 use outrigger_values::{RpcError, amount};
 use serde::Serialize;
-
-use super::prevouts::UNKNOWN_AMOUNT;
 
 /// The number of hex digits of a script that an error shows.
 const SHOWN_SCRIPT_DIGITS: usize = 30;

@@ -11,13 +11,13 @@ use std::rc::Rc;
 
 use bitcoin::Script;
 use bitcoin::hashes::Hash;
-use bitcoin::taproot::TapLeafHash;
+use bitcoin::taproot::{LeafVersion, TapLeafHash};
 use miniscript::{Miniscript, ScriptContext, Terminal, ToPublicKey};
 
 use super::producer::{Elements, Producer};
-use super::signatures::TaprootPath;
 use super::solving::HashKind;
 use outrigger_script::{Checker, SigVersion, TransactionChecker};
+use outrigger_service::signer::Scheme;
 
 /// The signatures, keys, preimages and timelocks for a satisfaction.
 pub(super) struct Assets<'a, 'p> {
@@ -32,7 +32,12 @@ impl Assets<'_, '_> {
     fn signature(&mut self, key: &impl ToPublicKey) -> Option<Vec<u8>> {
         let (script, signatures) = (self.script, &mut *self.producer.signatures);
         match self.leaf {
-            Some(leaf) => signatures.schnorr(key.to_x_only_pubkey().serialize(), TaprootPath::Leaf(leaf), Some(script)),
+            Some(leaf) => signatures.schnorr(key.to_x_only_pubkey().serialize(), Some(leaf), || Scheme::TaprootLeaf {
+                script: script.to_owned(),
+                version: LeafVersion::TapScript.to_consensus(),
+                // No supported leaf script executes OP_CODESEPARATOR.
+                code_separator: u32::MAX,
+            }),
             None => signatures.ecdsa(&key.to_public_key().to_bytes(), script, SigVersion::WitnessV0),
         }
     }

@@ -5,7 +5,7 @@ use bitcoin::{ScriptBuf, Witness};
 
 use super::policy;
 use super::producer::{Elements, Producer};
-use super::signatures::TaprootPath;
+use outrigger_service::signer::Scheme;
 use outrigger_service::wallet::TapLeaf;
 
 /// The witness that spends the output with this output key; `None` if signatures or scripts are missing.
@@ -16,13 +16,13 @@ pub(super) fn solve(producer: &mut Producer<'_>, output_key: &[u8; 32]) -> Optio
         return Some(vec![signature]);
     }
     if let Some(data) = &data {
-        let path = TaprootPath::InternalKey { merkle_root: data.merkle_root };
-        if let Some(signature) = producer.signatures.schnorr(data.internal_key, path, None) {
+        let scheme = || Scheme::TaprootKey { merkle_root: data.merkle_root };
+        if let Some(signature) = producer.signatures.schnorr(data.internal_key, None, scheme) {
             return Some(vec![signature]);
         }
     }
     // The output key may be untweaked.
-    if let Some(signature) = producer.signatures.schnorr(*output_key, TaprootPath::OutputKey, None) {
+    if let Some(signature) = producer.signatures.schnorr(*output_key, None, || Scheme::TaprootOutputKey) {
         return Some(vec![signature]);
     }
     let leaves = distinct_leaves(&data.as_ref()?.leaves).into_iter();

@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bitcoin::{Script, TxIn, TxOut};
 
 use super::collect::Observer;
+use super::findings::SolverFindings;
 use super::keys::KeySource;
-use super::produce::Production;
-use super::producer::{Producer, SolverFindings};
 use super::sighash::Sighash;
 use super::signatures::{AskedKey, MissingSignature};
 use super::solving::SolvingSet;
@@ -57,21 +56,6 @@ impl<'a> Job<'a> {
             met: SolverFindings::default(),
             asked: Vec::new(),
         }
-    }
-
-    /// Solves the input with the signatures it has; `None` if it stays as it is.
-    pub(super) fn produce(&mut self) -> Option<Production> {
-        let mut producer = Producer {
-            context: self.context,
-            index: self.index,
-            known: self.known,
-            own: &self.own,
-            signatures: &mut self.observer.signatures,
-            met: SolverFindings::default(),
-        };
-        let production = producer.produce(self.script?, self.original);
-        self.met = producer.met;
-        Some(production)
     }
 
     /// The first run. Returns the requests for signatures that could help.

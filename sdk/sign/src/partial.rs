@@ -10,10 +10,10 @@ use bitcoin::{Script, ScriptBuf, Transaction, TxIn, TxOut, Witness};
 
 use super::SignError;
 use super::digest::SignatureKind;
+use super::findings::SolverFindings;
 use super::job::{Job, check_spent, solve};
 use super::keys::KeySource;
 use super::produce::Production;
-use super::producer::SolverFindings;
 use super::sighash::Sighash;
 use super::signatures::{AskedKey, MissingSignature, PartialSignatures, Signatures};
 use super::solving::SolvingSet;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use bitcoin::Script;
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::taproot::{LeafVersion, TapLeafHash};
-use bitcoin::Script;
 
 use super::sighash::Sighash;
 use outrigger_script::{SigVersion, TxContext};

@@ -36,7 +36,7 @@ pub struct EntryTime {
     pub time: u64,
     /// The tip's height at entry.
     pub height: u32,
-    /// Whether the transaction was submitted to this node, and has been in no block.
+    /// Whether the transaction was submitted to this node, and has been in no block. No peer ever confirms receipt.
     pub unbroadcast: bool,
 }
 
@@ -134,12 +134,7 @@ pub struct Entry {
     pub sigops: u64,
     pub fee: Amount,
     pub delta: SignedAmount,
-    /// The time of entry, in Unix seconds.
-    pub time: u64,
-    /// The tip's height at entry.
-    pub height: u32,
-    /// Whether the transaction was submitted to this node, and has been in no block. No peer ever confirms receipt.
-    pub unbroadcast: bool,
+    pub entered: EntryTime,
     /// The order of arrival.
     pub order: u64,
     /// The entries whose outputs it spends.
@@ -190,10 +185,6 @@ impl Entry {
         2 * self.raw.len() as u64 + ENTRY_OVERHEAD
     }
 
-    pub fn entry_time(&self) -> EntryTime {
-        EntryTime { time: self.time, height: self.height, unbroadcast: self.unbroadcast }
-    }
-
     /// The result of an accepted transaction, with its effective feerate and the transactions that share this feerate.
     pub fn accepted(&self, feerate: FeeRate, included: Vec<Wtxid>) -> PackageMember {
         PackageMember::Accepted { virtual_size: self.virtual_size(), fee: self.fee, feerate, included }
@@ -208,8 +199,8 @@ impl Entry {
             virtual_size: self.virtual_size(),
             fee: self.fee,
             modified_fee: self.modified_fee(),
-            time: self.time,
-            height: self.height,
+            time: self.entered.time,
+            height: self.entered.height,
             ancestor_count: self.ancestors.count,
             ancestor_size: self.ancestors.size,
             ancestor_fees: self.ancestors.fees,
@@ -219,7 +210,7 @@ impl Entry {
             depends: self.parents.iter().copied().collect(),
             spent_by: self.children.iter().copied().collect(),
             replaceable,
-            unbroadcast: self.unbroadcast,
+            unbroadcast: self.entered.unbroadcast,
         }
     }
 }

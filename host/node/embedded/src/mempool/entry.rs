@@ -1,6 +1,5 @@
 //! Entries of the mempool, and the feerates that order them.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
@@ -8,7 +7,7 @@ use bitcoin::{Amount, SignedAmount, Transaction, Txid, Weight, Wtxid};
 use outrigger_script::ScriptError;
 use outrigger_service::mempool::{MempoolEntry, PackageMember};
 use outrigger_values::amount::Saturating;
-use outrigger_values::{Blob, FeeRate};
+use outrigger_values::{Blob, FeeFrac, FeeRate};
 
 use crate::decode::Ids;
 
@@ -91,35 +90,6 @@ pub fn pays(fee: SignedAmount, needed: Amount) -> bool {
 pub fn paid_feerate(fee: SignedAmount, size: u64) -> FeeRate {
     FeeRate::paid(fee.to_unsigned().unwrap_or(Amount::ZERO), size)
 }
-
-/// A fee and a size (bitcoind's `FeeFrac`): a feerate that compares exactly, without a division.
-#[derive(Clone, Copy, Debug)]
-pub struct FeeFrac {
-    pub fee: SignedAmount,
-    /// In virtual bytes.
-    pub size: u64,
-}
-
-impl Ord for FeeFrac {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let product = |fee: SignedAmount, size: u64| i128::from(fee.to_sat()) * i128::from(size);
-        product(self.fee, other.size).cmp(&product(other.fee, self.size))
-    }
-}
-
-impl PartialOrd for FeeFrac {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for FeeFrac {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for FeeFrac {}
 
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -223,13 +193,5 @@ mod tests {
     fn many_signature_operations_make_a_transaction_large() {
         assert_eq!(virtual_size(Weight::from_wu(401), 1), 101);
         assert_eq!(virtual_size(Weight::from_wu(400), 80), 400);
-    }
-
-    #[test]
-    fn feerates_compare_without_division() {
-        let rate = |fee, size| FeeFrac { fee: SignedAmount::from_sat(fee), size };
-        assert_eq!(rate(1, 3), rate(2, 6));
-        assert!(rate(i64::MAX, 1) > rate(i64::MAX, 2));
-        assert!(rate(-1, 1) < rate(0, 1));
     }
 }

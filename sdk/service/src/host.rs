@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 #[cfg(doc)]
 use outrigger_abi::ErrorKind;
-use outrigger_abi::RawService;
+use outrigger_abi::{ExportedService, RawService};
 use outrigger_values::RpcError;
 use serde_json::Value;
 
@@ -36,6 +36,15 @@ macro_rules! services {
             /// Clients of the services. `service` returns the table of a service by name and revision, for example `chain/1`.
             pub fn reached_by(service: &dyn Fn(&str) -> RawService) -> Self {
                 Self { $($name: Client::<dyn $service>::new(service),)* }
+            }
+
+            /// The table of a service by name and revision. A host in memory exports its services so.
+            #[doc(hidden)]
+            pub fn export(&self, service: &str) -> Option<ExportedService> {
+                $(if service == <dyn $service as Described>::SHAPE.name {
+                    return Some(ExportedService::new::<dyn $service>(self.$name.clone()));
+                })*
+                None
             }
         }
 

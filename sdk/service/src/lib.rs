@@ -199,12 +199,7 @@ macro_rules! service {
                     name: stringify!($function),
                     docs: &[$($fn_doc),*],
                     since: 0 $(+ $since)?,
-                    request: &[$($crate::wire::FieldShape {
-                        name: stringify!($arg),
-                        docs: &[],
-                        since: 0,
-                        shape: <$arg_type as $crate::wire::Wire>::SHAPE,
-                    }),*],
+                    request: &[$($crate::wire::FieldShape::of::<$arg_type>(stringify!($arg), &[], 0)),*],
                     response: <$ret as $crate::wire::Wire>::SHAPE,
                 }),*],
             };

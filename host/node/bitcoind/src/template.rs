@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bitcoin::{Amount, BlockHash, Network, SignedAmount, Txid, Weight, Wtxid};
 use outrigger_node::{NodeError, Result};
 use outrigger_service::chain::{Deployment, DeploymentRule, DeploymentStage, NextBlock, SignalledDeployment, Tip};
+use outrigger_service::json::from_json;
 use outrigger_service::mempool::{Candidate, Prioritised, Selected};
 use outrigger_values::amount::Saturating;
 use outrigger_values::{Blob, RpcErrorCode};
@@ -228,15 +229,9 @@ fn progress(answer: SignalsAnswer, next: u32) -> std::result::Result<SignalledDe
     })
 }
 
+/// bitcoind's names are those of BIP 9, as in the JSON form of a stage.
 fn stage(status: String) -> std::result::Result<DeploymentStage, String> {
-    Ok(match status.as_str() {
-        "defined" => DeploymentStage::Defined,
-        "started" => DeploymentStage::Started,
-        "locked_in" => DeploymentStage::LockedIn,
-        "active" => DeploymentStage::Active,
-        "failed" => DeploymentStage::Failed,
-        _ => return Err(format!("the status '{status}'")),
-    })
+    from_json(&json!(status)).map_err(|_| format!("the status '{status}'"))
 }
 
 /// In satoshi.

@@ -20,10 +20,7 @@ use outrigger_sdk::standard::release;
 use outrigger_sdk::testing::{StubHost, StubRpc, WalletState};
 use outrigger_service::rpc::{As, CallerInfo, RpcReply};
 use outrigger_service::wire::Blob;
-use outrigger_service::{
-    Chain, ErrorKind, Mempool, Rpc, Scope, ServiceError, Signer, Store, WalletAdmin, WalletBook, WalletImport,
-    WalletKeys, WalletPay, WalletRead,
-};
+use outrigger_service::{ErrorKind, Rpc, Scope, ServiceError};
 use outrigger_values::{RpcError, RpcErrorCode};
 use serde_json::{Map, Value};
 
@@ -137,25 +134,12 @@ struct InMemory<'a>(&'a StubHost);
 
 impl ServiceSource for InMemory<'_> {
     fn export(&self, service: &str, holder: &Holder<'_>) -> Option<Arc<ExportedService>> {
-        let StubHost { chain, mempool, wallet, rpc, store, .. } = self.0;
-        Some(Arc::new(match service {
-            "chain/1" => ExportedService::new::<dyn Chain>(chain.clone()),
-            "mempool/1" => ExportedService::new::<dyn Mempool>(mempool.clone()),
-            "wallet-read/1" => ExportedService::new::<dyn WalletRead>(wallet.clone()),
-            "wallet-book/1" => ExportedService::new::<dyn WalletBook>(wallet.clone()),
-            "wallet-pay/1" => ExportedService::new::<dyn WalletPay>(wallet.clone()),
-            "wallet-import/1" => ExportedService::new::<dyn WalletImport>(wallet.clone()),
-            "wallet-admin/1" => ExportedService::new::<dyn WalletAdmin>(wallet.clone()),
-            "wallet-keys/1" => ExportedService::new::<dyn WalletKeys>(wallet.clone()),
-            "signer/1" => ExportedService::new::<dyn Signer>(wallet.clone()),
-            "store/1" => ExportedService::new::<dyn Store>(store.clone()),
-            RPC => {
-                let methods = holder.grants.iter().find_map(|grant| grant.methods.clone());
-                let granted = GrantedMethods { rpc: rpc.clone(), methods: methods.unwrap_or_default() };
-                ExportedService::new::<dyn Rpc>(Arc::new(granted))
-            }
-            _ => return None,
-        }))
+        let mut host = self.0.handle();
+        if service == RPC {
+            let methods = holder.grants.iter().find_map(|grant| grant.methods.clone());
+            host.rpc = Arc::new(GrantedMethods { rpc: self.0.rpc.clone(), methods: methods.unwrap_or_default() });
+        }
+        host.export(service).map(Arc::new)
     }
 }
 

@@ -3,6 +3,7 @@
 use outrigger_kit::blocks::block_not_found;
 use outrigger_kit::without_nulls;
 use outrigger_sdk::service::chain::{Deployment, DeploymentRule, DeploymentStage, SignalledDeployment};
+use outrigger_sdk::service::json::to_json;
 use outrigger_sdk::{Call, RpcError, methods};
 use serde_json::{Map, Value, json};
 
@@ -93,15 +94,9 @@ fn statistics(progress: &SignalledDeployment) -> Value {
     }))
 }
 
-/// The name of a stage in BIP 9.
-fn name(stage: DeploymentStage) -> &'static str {
-    match stage {
-        DeploymentStage::Defined => "defined",
-        DeploymentStage::Started => "started",
-        DeploymentStage::LockedIn => "locked_in",
-        DeploymentStage::Active => "active",
-        DeploymentStage::Failed => "failed",
-    }
+/// The name of a stage in BIP 9, which is its JSON form.
+fn name(stage: DeploymentStage) -> Value {
+    to_json(&stage).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use bitcoin::key::TapTweak as _;
 use bitcoin::opcodes::all::{OP_CHECKMULTISIG, OP_CHECKSIG, OP_CHECKSIGADD, OP_NUMEQUAL};
 use bitcoin::script::Builder;
-use bitcoin::taproot::{LeafVersion, TaprootBuilder, TaprootSpendInfo};
-use bitcoin::{Address, Network, ScriptBuf, XOnlyPublicKey};
+use bitcoin::taproot::{LeafVersion, TaprootBuilder};
+use bitcoin::{Address, Network, ScriptBuf};
 
 use super::checksum::with_checksum;
 use super::error::ExpandError;
@@ -73,42 +74,24 @@ fn expanded(node: &Node, derived: &[DerivedKey], network: Network) -> Result<Exp
 /// multisigs and `rawtr`, which bitcoind does not find by hash.
 fn script_pubkey(node: &Node, derived: &[DerivedKey], solving: &mut SolvingData) -> Result<ScriptBuf, ExpandError> {
     let key = |name: &KeyRef| name.of(derived).map(|key| key.public);
+    if let Node::Pk(name) | Node::Pkh(name) | Node::Wpkh(name) = node {
+        solving.public_keys.push(Blob(key(name)?.to_bytes()));
+    }
     Ok(match node {
-        Node::Pk(name) => {
-            solving.public_keys.push(Blob(key(name)?.to_bytes()));
-            ScriptBuf::new_p2pk(&key(name)?)
-        }
-        Node::Pkh(name) => {
-            solving.public_keys.push(Blob(key(name)?.to_bytes()));
-            ScriptBuf::new_p2pkh(&key(name)?.pubkey_hash())
-        }
-        Node::Wpkh(name) => {
-            solving.public_keys.push(Blob(key(name)?.to_bytes()));
-            ScriptBuf::new_p2wpkh(&key(name)?.wpubkey_hash().map_err(|_| ExpandError::Script)?)
-        }
+        Node::Pk(name) => ScriptBuf::new_p2pk(&key(name)?),
+        Node::Pkh(name) => ScriptBuf::new_p2pkh(&key(name)?.pubkey_hash()),
+        Node::Wpkh(name) => ScriptBuf::new_p2wpkh(&key(name)?.wpubkey_hash().map_err(|_| ExpandError::Script)?),
         Node::Multi(multi) => multisig(multi, derived)?,
         Node::Miniscript(expression) => {
             for name in expression.iter_pk() {
                 solving.public_keys.push(Blob(key(&name)?.to_bytes()));
             }
-            mini::segwit_script(expression, derived)?
+            mini::script(expression, derived)?
         }
-        Node::Sh(inner) => {
-            let redeem_script = nested(inner, derived, solving)?;
-            ScriptBuf::new_p2sh(&redeem_script.script_hash())
-        }
-        Node::Wsh(inner) => {
-            let witness_script = nested(inner, derived, solving)?;
-            ScriptBuf::new_p2wsh(&witness_script.wscript_hash())
-        }
+        Node::Sh(inner) => nested(inner, derived, solving)?.to_p2sh(),
+        Node::Wsh(inner) => nested(inner, derived, solving)?.to_p2wsh(),
         Node::Tr(internal, leaves) => taproot(*internal, leaves, derived, solving)?,
-        Node::RawTr(name) => {
-            let output_key = key(name)?.inner.x_only_public_key().0;
-            ScriptBuf::new_witness_program(
-                &bitcoin::WitnessProgram::new(bitcoin::WitnessVersion::V1, &output_key.serialize())
-                    .map_err(|_| ExpandError::Script)?,
-            )
-        }
+        Node::RawTr(name) => ScriptBuf::new_p2tr_tweaked(name.of(derived)?.x_only().dangerous_assume_tweaked()),
         Node::Addr(address) => address.script_pubkey(),
         Node::Raw(script) => script.clone(),
         Node::Combo(_) | Node::Unused(_) | Node::TapMiniscript(_) => return Err(ExpandError::Script),
@@ -123,39 +106,41 @@ fn nested(inner: &Node, derived: &[DerivedKey], solving: &mut SolvingData) -> Re
     Ok(script)
 }
 
-fn in_order<'a>(multi: &Multi, derived: &'a [DerivedKey], tap: bool) -> Result<Vec<&'a DerivedKey>, ExpandError> {
-    let mut keys = multi.keys.iter().map(|name| name.of(derived)).collect::<Result<Vec<_>, _>>()?;
-    if multi.sorted && tap {
-        keys.sort_by_key(|key| key.x_only());
-    } else if multi.sorted {
-        keys.sort_by_key(|key| key.public.to_bytes());
+impl Multi {
+    /// The keys in the order of the script.
+    fn in_order(&self, derived: &[DerivedKey], tap: bool) -> Vec<KeyRef> {
+        let mut keys = self.keys.clone();
+        let bytes = |key: &DerivedKey| if tap { key.x_only().serialize().to_vec() } else { key.public.to_bytes() };
+        if self.sorted {
+            keys.sort_by_cached_key(|name| name.of(derived).ok().map(bytes));
+        }
+        keys
     }
-    Ok(keys)
 }
 
 fn multisig(multi: &Multi, derived: &[DerivedKey]) -> Result<ScriptBuf, ExpandError> {
-    let keys = in_order(multi, derived, false)?;
-    let count = i64::try_from(keys.len()).map_err(|_| ExpandError::Script)?;
-    let script = Builder::new().push_int(multi.threshold.into());
-    let script = keys.iter().fold(script, |script, key| script.push_key(&key.public));
+    let count = i64::try_from(multi.keys.len()).map_err(|_| ExpandError::Script)?;
+    let mut script = Builder::new().push_int(multi.threshold.into());
+    for name in multi.in_order(derived, false) {
+        script = script.push_key(&name.of(derived)?.public);
+    }
     Ok(script.push_int(count).push_opcode(OP_CHECKMULTISIG).into_script())
 }
 
 fn leaf_script(node: &Node, derived: &[DerivedKey]) -> Result<ScriptBuf, ExpandError> {
-    let x_only = |key: &DerivedKey| -> XOnlyPublicKey { key.public.inner.x_only_public_key().0 };
     match node {
         Node::Pk(name) => {
-            Ok(Builder::new().push_x_only_key(&x_only(name.of(derived)?)).push_opcode(OP_CHECKSIG).into_script())
+            Ok(Builder::new().push_x_only_key(&name.of(derived)?.x_only()).push_opcode(OP_CHECKSIG).into_script())
         }
         Node::Multi(multi) => {
             let mut script = Builder::new();
-            for (index, key) in in_order(multi, derived, true)?.into_iter().enumerate() {
+            for (index, name) in multi.in_order(derived, true).into_iter().enumerate() {
                 let check = if index == 0 { OP_CHECKSIG } else { OP_CHECKSIGADD };
-                script = script.push_x_only_key(&x_only(key)).push_opcode(check);
+                script = script.push_x_only_key(&name.of(derived)?.x_only()).push_opcode(check);
             }
             Ok(script.push_int(multi.threshold.into()).push_opcode(OP_NUMEQUAL).into_script())
         }
-        Node::TapMiniscript(expression) => mini::tap_script(expression, derived),
+        Node::TapMiniscript(expression) => mini::script(expression, derived),
         _ => Err(ExpandError::Script),
     }
 }
@@ -172,23 +157,19 @@ fn taproot(
             Node::Pk(name) => solving.public_keys.push(Blob(name.of(derived)?.public.to_bytes())),
             Node::TapMiniscript(expression) => {
                 for name in expression.iter_pk() {
-                    solving.public_keys.push(Blob(name.of(derived)?.x_only().to_vec()));
+                    solving.public_keys.push(Blob(name.of(derived)?.x_only().serialize().to_vec()));
                 }
             }
             _ => {}
         }
     }
-    let internal = internal.of(derived)?.public.inner.x_only_public_key().0;
+    let internal = internal.of(derived)?.x_only();
     let scripts = leaves.iter().map(|(depth, leaf)| Ok((*depth, leaf_script(leaf, derived)?)));
     let scripts = scripts.collect::<Result<Vec<_>, ExpandError>>()?;
-    let spend_info = if scripts.is_empty() {
-        TaprootSpendInfo::new_key_spend(&SECP, internal, None)
-    } else {
-        let builder = scripts.iter().try_fold(TaprootBuilder::new(), |builder, (depth, script)| {
-            builder.add_leaf(*depth, script.clone()).map_err(|_| ExpandError::Script)
-        })?;
-        builder.finalize(&SECP, internal).map_err(|_| ExpandError::Script)?
-    };
+    let builder = scripts.iter().try_fold(TaprootBuilder::new(), |builder, (depth, script)| {
+        builder.add_leaf(*depth, script.clone()).map_err(|_| ExpandError::Script)
+    })?;
+    let spend_info = builder.finalize(&SECP, internal).map_err(|_| ExpandError::Script)?;
     let leaf = |(_, script): (u8, ScriptBuf)| {
         let leaf = (script, LeafVersion::TapScript);
         let control_block = spend_info.control_block(&leaf).ok_or(ExpandError::Script)?;
@@ -216,14 +197,9 @@ fn definite(node: &Node, derived: &[DerivedKey], script: &ScriptBuf, network: Ne
 /// `node` with each `sortedmulti` as the equivalent `multi`.
 fn in_definite_order(node: &Node, derived: &[DerivedKey], tap: bool) -> Result<Node, ExpandError> {
     Ok(match node {
-        Node::Multi(multi) if multi.sorted => {
-            let mut keys = multi.keys.clone();
-            let bytes = |name: &KeyRef| {
-                let key = name.of(derived).ok();
-                key.map(|key| if tap { key.x_only().to_vec() } else { key.public.to_bytes() })
-            };
-            keys.sort_by_key(bytes);
-            Node::Multi(Multi { threshold: multi.threshold, keys, sorted: false })
+        Node::Multi(multi) => {
+            let (threshold, keys) = (multi.threshold, multi.in_order(derived, tap));
+            Node::Multi(Multi { threshold, keys, sorted: false })
         }
         Node::Sh(inner) => Node::Sh(Box::new(in_definite_order(inner, derived, tap)?)),
         Node::Wsh(inner) => Node::Wsh(Box::new(in_definite_order(inner, derived, tap)?)),

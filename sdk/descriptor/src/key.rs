@@ -7,7 +7,7 @@ use bitcoin::bip32::{ChainCode, ChildNumber, Fingerprint, Xpriv, Xpub};
 use bitcoin::hashes::Hash;
 use bitcoin::{NetworkKind, PrivateKey, PublicKey};
 use outrigger_values::Secret;
-use secp256k1::SecretKey;
+use secp256k1::{SecretKey, XOnlyPublicKey};
 
 use super::branches::{Branch, child};
 use super::error::ExpandError;
@@ -85,13 +85,13 @@ pub(super) struct DerivedKey {
 
 impl DerivedKey {
     /// The x-only public key (BIP 340).
-    pub fn x_only(&self) -> [u8; 32] {
-        self.public.inner.x_only_public_key().0.serialize()
+    pub fn x_only(&self) -> XOnlyPublicKey {
+        self.public.inner.x_only_public_key().0
     }
 
     /// The key expression of a definite descriptor: `[fingerprint/path]key`.
     pub fn text(&self, x_only: bool) -> String {
-        let key = if x_only { outrigger_values::params::encode_hex(&self.x_only()) } else { self.public.to_string() };
+        let key = if x_only { self.x_only().to_string() } else { self.public.to_string() };
         format!("{}{key}", origin_text(self.fingerprint, &self.path, Mark::H))
     }
 
@@ -115,6 +115,11 @@ pub(super) fn path_text(path: &[ChildNumber], mark: Mark) -> String {
 
 fn origin_text(fingerprint: [u8; 4], path: &[ChildNumber], mark: Mark) -> String {
     format!("[{}{}]", outrigger_values::params::encode_hex(&fingerprint), path_text(path, mark))
+}
+
+/// The fingerprint and the path of an origin. A key without one is its own master key.
+fn origin_or(origin: Option<&Origin>, own: impl FnOnce() -> [u8; 4]) -> ([u8; 4], Vec<ChildNumber>) {
+    origin.map_or_else(|| (own(), Vec::new()), |origin| (origin.fingerprint, origin.path.clone()))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -279,21 +284,17 @@ impl Key {
     /// The key at an index.
     pub fn derive(&self, index: u32) -> Result<DerivedKey, ExpandError> {
         match &self.body {
-            Body::Single(single) => Ok(match &self.origin {
-                Some(Origin { fingerprint, path, .. }) => {
-                    DerivedKey { public: single.public, fingerprint: *fingerprint, path: path.clone() }
-                }
-                None => {
-                    let [a, b, c, d, ..] = *Hash::as_byte_array(single.public.pubkey_hash().as_raw_hash());
-                    DerivedKey { public: single.public, fingerprint: [a, b, c, d], path: Vec::new() }
-                }
-            }),
+            Body::Single(Single { public, .. }) => {
+                let (fingerprint, path) = origin_or(self.origin.as_ref(), || {
+                    let [a, b, c, d, ..] = *Hash::as_byte_array(public.pubkey_hash().as_raw_hash());
+                    [a, b, c, d]
+                });
+                Ok(DerivedKey { public: *public, fingerprint, path })
+            }
             Body::Extended(extended) => {
                 let (public, step) = extended.child(index)?;
-                let (fingerprint, mut path) = match &self.origin {
-                    Some(origin) => (origin.fingerprint, origin.path.clone()),
-                    None => (extended.public.fingerprint().to_bytes(), Vec::new()),
-                };
+                let (fingerprint, mut path) =
+                    origin_or(self.origin.as_ref(), || extended.public.fingerprint().to_bytes());
                 path.extend_from_slice(&extended.path);
                 path.extend(step);
                 Ok(DerivedKey { public: PublicKey::new(public), fingerprint, path })
@@ -401,10 +402,7 @@ impl Extended {
         let split = self.path.iter().rposition(ChildNumber::is_hardened)? + 1;
         let (hardened, rest) = self.path.split_at_checked(split)?;
         let public = Xpub::from_priv(&SECP, &self.private.as_ref()?.derive_priv(&SECP, &hardened).ok()?);
-        let (fingerprint, mut path) = match origin {
-            Some(origin) => (origin.fingerprint, origin.path.clone()),
-            None => (self.public.fingerprint().to_bytes(), Vec::new()),
-        };
+        let (fingerprint, mut path) = origin_or(origin, || self.public.fingerprint().to_bytes());
         path.extend_from_slice(hardened);
         let origin = origin_text(fingerprint, &path, Mark::H);
         Some(format!("{origin}{public}{}{}", path_text(rest, Mark::H), self.wildcard_text(Mark::H)))

@@ -4,14 +4,12 @@ use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-use bitcoin::PublicKey;
 use bitcoin::hashes::{hash160, ripemd160, sha256};
 use miniscript::expression::{FromTree as _, Tree};
 use miniscript::miniscript::types::Base;
 use miniscript::{
     Miniscript, MiniscriptKey, ScriptContext, Tap, Terminal, TranslateErr, Translator, hash256, translate_hash_clone,
 };
-use secp256k1::XOnlyPublicKey;
 
 use super::error::{DescriptorError, ExpandError};
 use super::key::DerivedKey;
@@ -69,12 +67,7 @@ where
             Ripemd160 = ripemd160::Hash,
             Hash160 = hash160::Hash,
         >,
-    Q: MiniscriptKey<
-            Sha256 = sha256::Hash,
-            Hash256 = hash256::Hash,
-            Ripemd160 = ripemd160::Hash,
-            Hash160 = hash160::Hash,
-        >,
+    Q: MiniscriptKey<Sha256 = P::Sha256, Hash256 = P::Hash256, Ripemd160 = P::Ripemd160, Hash160 = P::Hash160>,
     F: FnMut(&P) -> Result<Q, E>,
 {
     type TargetPk = Q;
@@ -298,20 +291,11 @@ pub(super) fn hashed_keys(expression: &Miniscript<KeyRef, Tap>) -> Vec<KeyRef> {
     expression.iter().filter_map(hashed).collect()
 }
 
-pub(super) fn segwit_script(
-    expression: &Miniscript<KeyRef, miniscript::Segwitv0>,
+/// The script of an expression. In `tr`, the encoder takes the x-only form of each key.
+pub(super) fn script<Ctx: ScriptContext>(
+    expression: &Miniscript<KeyRef, Ctx>,
     derived: &[DerivedKey],
 ) -> Result<bitcoin::ScriptBuf, ExpandError> {
-    let key = |name: &KeyRef| -> Result<PublicKey, ExpandError> { Ok(name.of(derived)?.public) };
-    expression.translate_pk(&mut Keys(key)).map(|expression| expression.encode()).map_err(|_| ExpandError::Script)
-}
-
-pub(super) fn tap_script(
-    expression: &Miniscript<KeyRef, Tap>,
-    derived: &[DerivedKey],
-) -> Result<bitcoin::ScriptBuf, ExpandError> {
-    let key = |name: &KeyRef| -> Result<XOnlyPublicKey, ExpandError> {
-        Ok(name.of(derived)?.public.inner.x_only_public_key().0)
-    };
+    let key = |name: &KeyRef| name.of(derived).map(|key| key.public);
     expression.translate_pk(&mut Keys(key)).map(|expression| expression.encode()).map_err(|_| ExpandError::Script)
 }

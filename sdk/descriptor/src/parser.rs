@@ -62,6 +62,11 @@ fn check_checksum(text: &str, wanted: Checksum) -> Result<&str, Error> {
     }
 }
 
+/// Refuses a function that is allowed at the top level only.
+fn at_top(function: &str, context: Context) -> Result<(), Error> {
+    if context == Context::Top { Ok(()) } else { Err(format!("Can only have {function} at top level").into()) }
+}
+
 struct Parser {
     network: Network,
     keys: KeyParser,
@@ -78,19 +83,17 @@ impl Parser {
             return Ok(Node::Pkh(self.key("pkh()", inner, context, true)?));
         }
         if let Some(inner) = arguments("combo", text) {
-            return match context {
-                Context::Top => Ok(Node::Combo(self.key("combo()", inner, context, true)?)),
-                _ => Err("Can only have combo() at top level".into()),
-            };
+            at_top("combo()", context)?;
+            return Ok(Node::Combo(self.key("combo()", inner, context, true)?));
         }
-        for (function, sorted) in [("sortedmulti", true), ("multi", false)] {
+        for (function, sorted, tap) in [
+            ("sortedmulti", true, false),
+            ("multi", false, false),
+            ("sortedmulti_a", true, true),
+            ("multi_a", false, true),
+        ] {
             if let Some(inner) = arguments(function, text) {
-                return self.multi(inner, sorted, context);
-            }
-        }
-        for (function, sorted) in [("sortedmulti_a", true), ("multi_a", false)] {
-            if let Some(inner) = arguments(function, text) {
-                return self.multi_a(inner, sorted, context);
+                return self.multi(inner, sorted, tap, context);
             }
         }
         if let Some(inner) = arguments("wpkh", text) {
@@ -116,10 +119,8 @@ impl Parser {
     /// Parses functions that contain others, and functions without keys.
     fn nesting(&mut self, text: &str, context: Context) -> Result<Node, Error> {
         if let Some(inner) = arguments("sh", text) {
-            return match context {
-                Context::Top => Ok(Node::Sh(Box::new(self.inner(inner, Context::Sh)?))),
-                _ => Err("Can only have sh() at top level".into()),
-            };
+            at_top("sh()", context)?;
+            return Ok(Node::Sh(Box::new(self.inner(inner, Context::Sh)?)));
         }
         if let Some(inner) = arguments("wsh", text) {
             return match context {
@@ -127,29 +128,25 @@ impl Parser {
                 _ => Err("Can only have wsh() at top level or inside sh()".into()),
             };
         }
-        for function in ["tr", "rawtr"] {
-            if let Some(inner) = arguments(function, text) {
-                return match (context, function) {
-                    (Context::Top, "tr") => self.taproot(inner),
-                    (Context::Top, _) => self.raw_taproot(inner),
-                    _ => Err(format!("Can only have {function} at top level").into()),
-                };
-            }
+        if let Some(inner) = arguments("tr", text) {
+            at_top("tr", context)?;
+            return self.taproot(inner);
+        }
+        if let Some(inner) = arguments("rawtr", text) {
+            at_top("rawtr", context)?;
+            return self.raw_taproot(inner);
         }
         if let Some(inner) = arguments("unused", text).filter(|_| self.keys.syntax.unused) {
-            return self.unused(inner, context);
+            at_top("unused", context)?;
+            return self.unused(inner);
         }
         if let Some(inner) = arguments("addr", text) {
-            if context != Context::Top {
-                return Err("Can only have addr() at top level".into());
-            }
+            at_top("addr()", context)?;
             let address = inner.parse::<Address<NetworkUnchecked>>().map_err(|_| ADDRESS)?;
             return address.require_network(self.network).map(Node::Addr).map_err(|_| ADDRESS.into());
         }
         if let Some(inner) = arguments("raw", text) {
-            if context != Context::Top {
-                return Err("Can only have raw() at top level".into());
-            }
+            at_top("raw()", context)?;
             let bytes = decode_hex(inner).filter(|bytes| !bytes.is_empty()).ok_or("Raw script is not hex")?;
             return Ok(Node::Raw(ScriptBuf::from_bytes(bytes)));
         }
@@ -194,12 +191,16 @@ impl Parser {
         Ok(Multi { threshold, keys, sorted })
     }
 
-    fn multi(&mut self, text: &str, sorted: bool, context: Context) -> Result<Node, Error> {
-        if context == Context::Tr {
-            return Err("Can only have multi/sortedmulti at top level, in sh(), or in wsh()".into());
+    /// Parses `multi` and `sortedmulti`, or with `tap` their variants in `tr`.
+    fn multi(&mut self, text: &str, sorted: bool, tap: bool, context: Context) -> Result<Node, Error> {
+        match (tap, context == Context::Tr) {
+            (false, true) => return Err("Can only have multi/sortedmulti at top level, in sh(), or in wsh()".into()),
+            (true, false) => return Err("Can only have multi_a/sortedmulti_a inside tr()".into()),
+            _ => {}
         }
         let multi = self.threshold_and_keys(text, sorted, context)?;
-        multi.check("multisig", MAX_MULTISIG_KEYS)?;
+        let (function, max) = if tap { ("multi_a", MAX_MULTI_A_KEYS) } else { ("multisig", MAX_MULTISIG_KEYS) };
+        multi.check(function, max)?;
         match context {
             Context::Top if multi.keys.len() > MAX_BARE_MULTISIG_KEYS => {
                 let count = multi.keys.len();
@@ -219,25 +220,13 @@ impl Parser {
         }
     }
 
-    fn multi_a(&mut self, text: &str, sorted: bool, context: Context) -> Result<Node, Error> {
-        if context != Context::Tr {
-            return Err("Can only have multi_a/sortedmulti_a inside tr()".into());
-        }
-        let multi = self.threshold_and_keys(text, sorted, context)?;
-        multi.check("multi_a", MAX_MULTI_A_KEYS)?;
-        Ok(Node::Multi(multi))
-    }
-
     /// Parses the key of `unused()`, a key without scripts. As in bitcoind, errors of the key do not name the function.
-    fn unused(&mut self, mut text: &str, context: Context) -> Result<Node, Error> {
-        if context != Context::Top {
-            return Err("Can only have unused at top level".into());
-        }
+    fn unused(&mut self, mut text: &str) -> Result<Node, Error> {
         let key = expression(&mut text);
         if !text.is_empty() {
             return Err("unused(): only one key expected".into());
         }
-        let key = self.keys.key(key, context, true)?;
+        let key = self.keys.key(key, Context::Top, true)?;
         if self.keys.keys.get(key.0).is_some_and(Key::is_ranged) {
             return Err("unused(): key cannot be ranged".into());
         }

@@ -9,7 +9,7 @@ use bitcoin::hashes::{Hash, hash160};
 use bitcoin::secp256k1::PublicKey;
 use bitcoin::taproot::{LeafVersion, TAPROOT_CONTROL_MAX_NODE_COUNT, TaprootBuilder};
 use bitcoin::transaction::Version;
-use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid, Witness};
+use bitcoin::{Amount, OutPoint, ScriptBuf, Sequence, Transaction, TxIn, TxOut, Txid};
 use outrigger_script::{Flags, check_signature_encoding};
 use outrigger_standard::decode::Form;
 use outrigger_standard::release::Rules;
@@ -191,12 +191,8 @@ impl Spends {
     fn check(self) -> Result<TxIn> {
         let txid = self.txid.ok_or_else(|| error("Previous TXID is required in PSBTv2"))?;
         let vout = self.vout.ok_or_else(|| error("Previous output's index is required in PSBTv2"))?;
-        Ok(TxIn {
-            previous_output: OutPoint::new(txid, vout),
-            script_sig: ScriptBuf::new(),
-            sequence: self.sequence.map_or(Sequence::MAX, Sequence),
-            witness: Witness::new(),
-        })
+        let sequence = self.sequence.map_or(Sequence::MAX, Sequence);
+        Ok(TxIn { previous_output: OutPoint::new(txid, vout), sequence, ..TxIn::default() })
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 #[cfg(doc)]
 use outrigger_abi::ErrorKind;
-use outrigger_abi::RawService;
+use outrigger_abi::{ExportedService, RawService};
 use outrigger_values::RpcError;
 use serde_json::Value;
 
@@ -19,67 +19,74 @@ use crate::signer::Signer;
 use crate::store::Store;
 use crate::transport::Client;
 use crate::wallet::{WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay, WalletRead};
-use crate::wire::Blob;
-use crate::{Result, Scope};
+use crate::wire::{Blob, ServiceShape};
+use crate::{Described, Result, Scope};
 
-/// The services that a plugin may use. All functions of a service that the configuration does not grant fail with
-/// [`ErrorKind::NotGranted`].
-#[derive(Clone)]
-pub struct Host {
+/// Declares the services of a host: [`Host`] with a client of each, and their descriptions.
+macro_rules! services {
+    ($($(#[doc = $doc:literal])* $name:ident: $service:ident,)*) => {
+        /// The services that a plugin may use. All functions of a service that the configuration does not grant fail with
+        /// [`ErrorKind::NotGranted`].
+        #[derive(Clone)]
+        pub struct Host {
+            $($(#[doc = $doc])* pub $name: Arc<dyn $service>,)*
+        }
+
+        impl Host {
+            /// Clients of the services. `service` returns the table of a service by name and revision, for example `chain/1`.
+            pub fn reached_by(service: &dyn Fn(&str) -> RawService) -> Self {
+                Self { $($name: Client::<dyn $service>::new(service),)* }
+            }
+
+            /// The table of a service by name and revision. A host in memory exports its services so.
+            #[doc(hidden)]
+            pub fn export(&self, service: &str) -> Option<ExportedService> {
+                $(if service == <dyn $service as Described>::SHAPE.name {
+                    return Some(ExportedService::new::<dyn $service>(self.$name.clone()));
+                })*
+                None
+            }
+        }
+
+        /// The services of a host.
+        pub const SERVICES: [&ServiceShape; [$(stringify!($name)),*].len()] = [$(<dyn $service as Described>::SHAPE),*];
+    };
+}
+
+services! {
     /// Blocks, headers, coins.
-    pub chain: Arc<dyn Chain>,
+    chain: Chain,
     /// Unconfirmed transactions.
-    pub mempool: Arc<dyn Mempool>,
+    mempool: Mempool,
     /// Reads wallets.
-    pub wallet: Arc<dyn WalletRead>,
+    wallet: WalletRead,
     /// Addresses, labels and locks of wallets.
-    pub book: Arc<dyn WalletBook>,
+    book: WalletBook,
     /// Payments of wallets.
-    pub pay: Arc<dyn WalletPay>,
+    pay: WalletPay,
     /// Imports and rescans.
-    pub import: Arc<dyn WalletImport>,
+    import: WalletImport,
     /// Creates, loads, encrypts and backs up wallets.
-    pub admin: Arc<dyn WalletAdmin>,
+    admin: WalletAdmin,
     /// Exports private keys.
-    pub keys: Arc<dyn WalletKeys>,
+    keys: WalletKeys,
     /// Signs with the keys of wallets.
-    pub signer: Arc<dyn Signer>,
+    signer: Signer,
     /// The state of the event queue.
-    pub events: Arc<dyn Events>,
+    events: Events,
     /// The log.
-    pub log: Arc<dyn Log>,
+    log: Log,
     /// Calls of methods.
-    pub rpc: Arc<dyn Rpc>,
+    rpc: Rpc,
     /// The plugin's own store.
-    pub store: Arc<dyn Store>,
+    store: Store,
     /// The plugin's own metrics.
-    pub metrics: Arc<dyn Metrics>,
+    metrics: Metrics,
     /// The host and the plugin.
-    pub info: Arc<dyn HostInfo>,
+    info: HostInfo,
 }
 
 impl Host {
-    /// Clients of the services. `service` returns the table of a service by name and revision, for example `chain/1`.
-    pub fn reached_by(service: &dyn Fn(&str) -> RawService) -> Self {
-        Self {
-            chain: Client::<dyn Chain>::new(service),
-            mempool: Client::<dyn Mempool>::new(service),
-            wallet: Client::<dyn WalletRead>::new(service),
-            book: Client::<dyn WalletBook>::new(service),
-            pay: Client::<dyn WalletPay>::new(service),
-            import: Client::<dyn WalletImport>::new(service),
-            admin: Client::<dyn WalletAdmin>::new(service),
-            keys: Client::<dyn WalletKeys>::new(service),
-            signer: Client::<dyn Signer>::new(service),
-            events: Client::<dyn Events>::new(service),
-            log: Client::<dyn Log>::new(service),
-            rpc: Client::<dyn Rpc>::new(service),
-            store: Client::<dyn Store>::new(service),
-            metrics: Client::<dyn Metrics>::new(service),
-            info: Client::<dyn HostInfo>::new(service),
-        }
-    }
-
     /// The plugin's id, folder and limits, the network and the release ([`HostInfo::about`]).
     ///
     /// # Errors

@@ -30,7 +30,7 @@ pub mod wire;
 pub use about::HostInfo;
 pub use chain::Chain;
 pub use events::Events;
-pub use host::Host;
+pub use host::{Host, SERVICES};
 pub use log::Log;
 pub use mempool::Mempool;
 pub use metrics::Metrics;
@@ -43,25 +43,6 @@ pub use wallet::{WalletAdmin, WalletBook, WalletImport, WalletKeys, WalletPay, W
 use outrigger_values::{RpcError, RpcErrorCode};
 
 use wire::{ServiceShape, WireError};
-
-/// The services of a host.
-pub const SERVICES: [&ServiceShape; 15] = [
-    <dyn Chain as Described>::SHAPE,
-    <dyn Mempool as Described>::SHAPE,
-    <dyn WalletRead as Described>::SHAPE,
-    <dyn WalletBook as Described>::SHAPE,
-    <dyn WalletPay as Described>::SHAPE,
-    <dyn WalletImport as Described>::SHAPE,
-    <dyn WalletAdmin as Described>::SHAPE,
-    <dyn WalletKeys as Described>::SHAPE,
-    <dyn Signer as Described>::SHAPE,
-    <dyn Events as Described>::SHAPE,
-    <dyn Log as Described>::SHAPE,
-    <dyn Rpc as Described>::SHAPE,
-    <dyn Store as Described>::SHAPE,
-    <dyn Metrics as Described>::SHAPE,
-    <dyn HostInfo as Described>::SHAPE,
-];
 
 /// The services that plugins provide and the host calls.
 pub const PROVIDED: [&ServiceShape; 2] = [&provider::SHAPE, &policy::SHAPE];
@@ -218,12 +199,7 @@ macro_rules! service {
                     name: stringify!($function),
                     docs: &[$($fn_doc),*],
                     since: 0 $(+ $since)?,
-                    request: &[$($crate::wire::FieldShape {
-                        name: stringify!($arg),
-                        docs: &[],
-                        since: 0,
-                        shape: <$arg_type as $crate::wire::Wire>::SHAPE,
-                    }),*],
+                    request: &[$($crate::wire::FieldShape::of::<$arg_type>(stringify!($arg), &[], 0)),*],
                     response: <$ret as $crate::wire::Wire>::SHAPE,
                 }),*],
             };

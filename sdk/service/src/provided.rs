@@ -47,12 +47,7 @@ macro_rules! provided {
                 name: stringify!($function),
                 docs: &[$($fn_doc),*],
                 since: 0,
-                request: &[$crate::wire::FieldShape {
-                    name: "message",
-                    docs: &[],
-                    since: 0,
-                    shape: <$arg_type as $crate::wire::Wire>::SHAPE,
-                }],
+                request: &[$crate::wire::FieldShape::of::<$arg_type>("message", &[], 0)],
                 response: <$ret as $crate::wire::Wire>::SHAPE,
             }),*],
         };

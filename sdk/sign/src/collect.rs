@@ -6,14 +6,13 @@ use std::collections::HashSet;
 
 use bitcoin::{Script, ScriptBuf, TxIn, TxOut, Witness};
 
-use super::sighash::Sighash;
 use super::signatures::Signatures;
 use super::solving::SolvingSet;
 use outrigger_script::{
     Checker, ExecutionData, Flags, NoTransaction, ScriptError, SigVersion, Stack, TransactionChecker, TxContext,
     eval_script, verify_script,
 };
-use outrigger_service::signer::Scheme;
+use outrigger_service::signer::{Scheme, SignRequest};
 use outrigger_standard::{ScriptKind, classify};
 
 /// The scripts in an input, whether or not the output commits to them.
@@ -119,13 +118,13 @@ impl<'a> Observer<'a> {
     }
 
     /// Caches the digest of a new signature.
-    pub(super) fn remember(&mut self, scheme: &Scheme, sighash: Sighash, digest: [u8; 32]) {
-        let (script_code, version) = match scheme {
+    pub(super) fn remember(&mut self, request: &SignRequest, digest: [u8; 32]) {
+        let (script_code, version) = match &request.scheme {
             Scheme::Legacy { script_code } => (script_code, SigVersion::Base),
             Scheme::SegwitV0 { script_code } => (script_code, SigVersion::WitnessV0),
             _ => return,
         };
-        self.checker.remember(script_code, sighash.ecdsa().into(), version, digest);
+        self.checker.remember(script_code, request.sighash.into(), version, digest);
     }
 
     #[cfg(test)]

@@ -3,8 +3,8 @@
 use bitcoin::{Transaction, TxIn, TxOut};
 
 use super::collect::{Observer, ShownScripts, collect};
+use super::job::Job;
 use super::produce::Production;
-use super::producer::{Producer, SolverFindings};
 use super::signatures::Signatures;
 use super::solving::SolvingSet;
 use super::{INPUTS_PER_BATCH, SignError};
@@ -49,13 +49,9 @@ fn combine_input(first: &TxContext<'_>, others: &[TxContext<'_>], index: usize) 
         shown.witness = shown.witness.or(carried.witness);
         signatures.extend(observer.signatures);
     }
-    let mut producer = Producer {
-        context: first,
-        index,
-        known: &SolvingSet::default(),
-        own: &shown.into_solving(),
-        signatures: &mut signatures,
-        met: SolverFindings::default(),
-    };
-    producer.produce(&spent.script_pubkey, &TxIn::default())
+    let (original, nothing) = (TxIn::default(), SolvingSet::default());
+    let mut job = Job::new(first, index, &original, &nothing);
+    (job.script, job.own) = (Some(&*spent.script_pubkey), shown.into_solving());
+    job.observer.signatures = signatures;
+    job.produce().unwrap_or_default()
 }

@@ -6,27 +6,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bitcoin::{Script, TxIn, TxOut};
 
 use super::collect::Observer;
+use super::findings::SolverFindings;
 use super::keys::KeySource;
-use super::produce::Production;
-use super::producer::{Producer, SolverFindings};
 use super::sighash::Sighash;
-use super::signatures::{AskedKey, MissingSignature, Slot};
+use super::signatures::{AskedKey, MissingSignature};
 use super::solving::SolvingSet;
 use super::{INPUTS_PER_BATCH, InputError, MAX_SIGNED, MAX_SPENT_SCRIPTS, SignError};
 use outrigger_memory::parallel::map_while;
 use outrigger_script::TxContext;
 use outrigger_service::Result;
 use outrigger_service::signer::{Scheme, SignRequest, Signed};
-
-/// A signature that an input could use.
-struct PossibleSignature {
-    index: usize,
-    slot: Slot,
-    request: SignRequest,
-}
-
-/// The input, the slot and the scheme of a signature.
-type Place = (usize, Slot, Scheme);
 
 /// An input between the solver's two runs.
 pub(super) struct Job<'a> {
@@ -69,35 +58,16 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Solves the input with the signatures it has; `None` if it stays as it is.
-    pub(super) fn produce(&mut self) -> Option<Production> {
-        let mut producer = Producer {
-            context: self.context,
-            index: self.index,
-            known: self.known,
-            own: &self.own,
-            signatures: &mut self.observer.signatures,
-            met: SolverFindings::default(),
-        };
-        let production = producer.produce(self.script?, self.original);
-        self.met = producer.met;
-        Some(production)
-    }
-
     /// The first run. Returns the requests for signatures that could help.
-    fn wanted(&mut self, sighash: Sighash) -> Vec<PossibleSignature> {
+    fn wanted(&mut self, sighash: Sighash) -> Vec<SignRequest> {
         self.produce();
         let mut missing = self.observer.signatures.take_wanted();
         self.asked = missing.iter().filter_map(MissingSignature::asked).collect();
         if let Some(signers) = self.signers {
-            missing.retain(|missing| signers.contains(missing.public_key()));
+            missing.retain(|missing| signers.contains(&missing.public_key));
         }
         let (index, context) = (self.index, self.context);
-        let wanted = missing.into_iter().filter_map(|missing| {
-            let (slot, request) = missing.request(context, index, sighash)?;
-            Some(PossibleSignature { index, slot, request })
-        });
-        wanted.collect()
+        missing.into_iter().filter_map(|missing| missing.request(context, index, sighash)).collect()
     }
 }
 
@@ -118,18 +88,18 @@ pub(super) fn solve<'a, I: Send, O: Send>(
     };
     let begun = map_while(inputs, INPUTS_PER_BATCH, wanted, begin).ok_or(SignError::Unwanted)?;
     let (mut jobs, wants): (Vec<_>, Vec<_>) = begun.into_iter().unzip();
-    let places: BTreeMap<usize, usize> = jobs.iter().enumerate().map(|(place, job)| (job.index, place)).collect();
+    let places: BTreeMap<u64, usize> = (0..).zip(&jobs).map(|(place, job)| (job.index as u64, place)).collect();
     let wants: Vec<_> = wants.into_iter().flatten().collect();
     let made = match jobs.first() {
         Some(job) => sign_wanted(job.context, wants, keys)?,
         None => Vec::new(),
     };
-    for ((index, slot, scheme), signed) in made {
-        if let Some(job) = places.get(&index).and_then(|place| jobs.get_mut(*place)) {
+    for (request, signed) in made {
+        if let Some(job) = places.get(&request.input.into()).and_then(|place| jobs.get_mut(*place)) {
             if keys.computes_digests() {
-                job.observer.remember(&scheme, sighash, signed.digest);
+                job.observer.remember(&request, signed.digest);
             }
-            job.observer.signatures.add(slot, signed.signature.0, sighash);
+            job.observer.signatures.add(request, signed.signature.0);
         }
     }
     let signed = AtomicUsize::new(0);
@@ -151,22 +121,27 @@ pub(super) fn check_spent(spent: &[Option<TxOut>]) -> std::result::Result<(), Si
     if size > MAX_SPENT_SCRIPTS { Err(SignError::TooLarge) } else { Ok(()) }
 }
 
+/// Whether the signature suffices for its input.
+fn is_key_path(request: &SignRequest) -> bool {
+    matches!(request.scheme, Scheme::TaprootKey { .. } | Scheme::TaprootOutputKey)
+}
+
 /// Requests the signatures from the keys. Leaves out those that the keys cannot make.
 fn sign_wanted(
     context: &TxContext<'_>,
-    mut wanted: Vec<PossibleSignature>,
+    mut wanted: Vec<SignRequest>,
     keys: &dyn KeySource,
-) -> Result<Vec<(Place, Signed)>> {
+) -> Result<Vec<(SignRequest, Signed)>> {
     // An input needs only one key path signature. If several would do, the available keys decide.
-    let choice = |wants: &[PossibleSignature]| wants.len() > 1 && wants.iter().any(|want| want.slot.is_key_path());
-    if wanted.chunk_by(|one, other| one.index == other.index).any(choice) {
+    let choice = |wants: &[SignRequest]| wants.len() > 1 && wants.iter().any(is_key_path);
+    if wanted.chunk_by(|one, other| one.input == other.input).any(choice) {
         let available = available_keys(&wanted, keys)?;
         let mut by_key_path = HashSet::new();
         // An input's requests for key paths come before those for leaves.
-        wanted.retain(|PossibleSignature { index, slot, request }| {
-            let signs = !by_key_path.contains(index) && available.contains(&request.public_key.0);
-            if signs && slot.is_key_path() {
-                by_key_path.insert(*index);
+        wanted.retain(|request| {
+            let signs = !by_key_path.contains(&request.input) && available.contains(&request.public_key.0);
+            if signs && is_key_path(request) {
+                by_key_path.insert(request.input);
             }
             signs
         });
@@ -174,16 +149,14 @@ fn sign_wanted(
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
-    let split = |PossibleSignature { index, slot, request }| ((index, slot, request.scheme.clone()), request);
-    let (places, requests): (Vec<_>, Vec<_>) = wanted.into_iter().map(split).unzip();
-    let signatures = keys.sign(context, requests)?;
-    Ok(places.into_iter().zip(signatures).filter_map(|(place, signed)| Some((place, signed?))).collect())
+    let signatures = keys.sign(context, wanted.clone())?;
+    Ok(wanted.into_iter().zip(signatures).filter_map(|(request, signed)| Some((request, signed?))).collect())
 }
 
 /// The public keys of the requests that can sign.
-fn available_keys(wanted: &[PossibleSignature], keys: &dyn KeySource) -> Result<HashSet<Vec<u8>>> {
+fn available_keys(wanted: &[SignRequest], keys: &dyn KeySource) -> Result<HashSet<Vec<u8>>> {
     let mut seen = HashSet::new();
-    let wanted_keys = wanted.iter().map(|wanted| &wanted.request.public_key);
+    let wanted_keys = wanted.iter().map(|wanted| &wanted.public_key);
     let public_keys: Vec<_> = wanted_keys.filter(|key| seen.insert(&key.0)).cloned().collect();
     let available = keys.available(public_keys.clone())?;
     let found = public_keys.into_iter().zip(available).filter(|(_, available)| *available);

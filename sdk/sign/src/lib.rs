@@ -16,6 +16,7 @@
 mod collect;
 mod combine;
 mod digest;
+mod findings;
 mod job;
 mod keys;
 mod message;
@@ -23,7 +24,6 @@ pub mod methods;
 mod partial;
 mod policy;
 mod produce;
-mod producer;
 mod satisfaction;
 mod secp;
 mod sighash;
@@ -39,10 +39,10 @@ use bitcoin::{Transaction, TxIn, TxOut};
 
 pub use combine::combine_transactions;
 pub use digest::{SignatureKind, digest, sign_requests, signs_anything};
+pub use findings::SolverFindings;
 pub use keys::{KeySource, LocalKeys, WalletKeys, sign_digest, verify_digest};
 pub use message::{message_digest, message_signature, message_signer, sign_message};
 pub use partial::{PartialInput, PartialOutcome, PartialTransaction, inspect_scripts};
-pub use producer::SolverFindings;
 pub use sighash::Sighash;
 pub use signatures::{AskedKey, PartialSignatures};
 pub use solving::{HashKind, SolvingSet};

@@ -10,12 +10,12 @@ use bitcoin::{Script, ScriptBuf, Transaction, TxIn, TxOut, Witness};
 
 use super::SignError;
 use super::digest::SignatureKind;
+use super::findings::SolverFindings;
 use super::job::{Job, check_spent, solve};
 use super::keys::KeySource;
 use super::produce::Production;
-use super::producer::SolverFindings;
 use super::sighash::Sighash;
-use super::signatures::{AskedKey, MissingSignature, PartialSignatures, Signatures, TaprootPath};
+use super::signatures::{AskedKey, MissingSignature, PartialSignatures, Signatures};
 use super::solving::SolvingSet;
 use outrigger_script::{Checker, ExecutionData, Flags, ScriptError, SigVersion, TxContext, verify_script};
 use outrigger_service::signer::{SignRequest, Signed};
@@ -95,34 +95,15 @@ fn finish(mut job: Job<'_>, fake: bool) -> (usize, PartialOutcome) {
         // With a key path signature, bitcoind does not look at leaves.
         job.asked.retain(|asked| !matches!(asked, AskedKey::Taproot(_, Some(_))));
     }
-    let key = |missing: MissingSignature| match missing {
-        MissingSignature::Ecdsa { public_key, .. } => Some(bitcoin::hashes::Hash::hash(&public_key)),
-        MissingSignature::Schnorr { .. } => None,
-    };
     let outcome = PartialOutcome {
         index: job.index,
         signatures,
         complete: complete.map(|(Production { script_sig, witness }, _)| (script_sig, witness)),
         met: job.met,
         asked: job.asked,
-        missing_signatures: missing.into_iter().filter_map(key).collect(),
+        missing_signatures: missing.iter().filter_map(MissingSignature::ecdsa_key).collect(),
     };
     (size, outcome)
-}
-
-impl MissingSignature {
-    pub(super) fn asked(&self) -> Option<AskedKey> {
-        match self {
-            Self::Ecdsa { public_key, .. } => Some(AskedKey::Ecdsa(public_key.clone())),
-            Self::Schnorr { public_key, path, .. } => match path {
-                TaprootPath::InternalKey { .. } => Some(AskedKey::Taproot(*public_key, None)),
-                TaprootPath::Leaf(leaf) => {
-                    Some(AskedKey::Taproot(*public_key, Some(bitcoin::hashes::Hash::to_byte_array(*leaf))))
-                }
-                TaprootPath::OutputKey => None,
-            },
-        }
-    }
 }
 
 impl PartialTransaction<'_> {

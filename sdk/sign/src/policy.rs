@@ -9,31 +9,29 @@ use bitcoin::taproot::TapLeafHash;
 use bitcoin::{Script, XOnlyPublicKey};
 use miniscript::{ExtParams, Miniscript, ScriptContext, Segwitv0, Tap, Terminal, ToPublicKey};
 
-use super::producer::{Elements, Producer};
+use super::findings::Elements;
+use super::job::Job;
 use super::satisfaction::{Assets, satisfy};
-use outrigger_script::TransactionChecker;
 
 /// The elements that satisfy a witness script; `None` if it is not a sane miniscript, or data is missing.
-pub(super) fn satisfy_witness_script(producer: &mut Producer<'_>, script: &Script) -> Option<Elements> {
+pub(super) fn satisfy_witness_script(job: &mut Job<'_>, script: &Script) -> Option<Elements> {
     let policy = read::<Segwitv0>(script, |hash| {
-        bitcoin::PublicKey::from_slice(&known(producer, hash)?).ok().filter(|key| key.compressed)
+        bitcoin::PublicKey::from_slice(&known(job, hash)?).ok().filter(|key| key.compressed)
     })?;
-    let checker = TransactionChecker::new(producer.context, producer.index);
-    satisfy(&policy, &mut Assets { producer, script, leaf: None, checker })
+    satisfy(&policy, &mut Assets { job, script, leaf: None })
 }
 
 /// The elements that satisfy a leaf script; `None` as above.
-pub(super) fn satisfy_leaf(producer: &mut Producer<'_>, script: &Script, leaf: TapLeafHash) -> Option<Elements> {
-    let policy = read::<Tap>(script, |hash| XOnlyPublicKey::from_slice(&known(producer, hash)?).ok())?;
-    let checker = TransactionChecker::new(producer.context, producer.index);
-    satisfy(&policy, &mut Assets { producer, script, leaf: Some(leaf), checker })
+pub(super) fn satisfy_leaf(job: &mut Job<'_>, script: &Script, leaf: TapLeafHash) -> Option<Elements> {
+    let policy = read::<Tap>(script, |hash| XOnlyPublicKey::from_slice(&known(job, hash)?).ok())?;
+    satisfy(&policy, &mut Assets { job, script, leaf: Some(leaf) })
 }
 
 /// The public key of a hash. An unknown one is recorded as missing.
-fn known(producer: &mut Producer<'_>, hash: hash160::Hash) -> Option<Vec<u8>> {
-    let key = producer.public_key(hash);
+fn known(job: &mut Job<'_>, hash: hash160::Hash) -> Option<Vec<u8>> {
+    let key = job.public_key(hash);
     if key.is_none() {
-        producer.met.missing_public_keys.push(hash);
+        job.met.missing_public_keys.push(hash);
     }
     key
 }

@@ -8,8 +8,9 @@ use bitcoin::hashes::{Hash, hash160};
 use bitcoin::script::{Builder, PushBytesBuf};
 use bitcoin::{Script, ScriptBuf, TxIn, Witness};
 
+use super::findings::{Elements, SolverFindings};
+use super::job::Job;
 use super::policy;
-use super::producer::{Elements, Producer};
 use super::taproot;
 use outrigger_script::SigVersion;
 use outrigger_standard::{ScriptKind, classify};
@@ -45,14 +46,16 @@ impl Step {
     }
 }
 
-impl Producer<'_> {
-    /// Solves an output script as far as possible. A taproot witness of `original` stays unless it can be replaced.
-    pub(super) fn produce(&mut self, script_pubkey: &Script, original: &TxIn) -> Production {
-        match classify(script_pubkey) {
+impl Job<'_> {
+    /// Solves the input's output script as far as possible, with the signatures it has; `None` if the input stays as it is.
+    pub(super) fn produce(&mut self) -> Option<Production> {
+        let script_pubkey = self.script?;
+        self.met = SolverFindings::default();
+        Some(match classify(script_pubkey) {
             ScriptKind::ScriptHash { hash } => {
                 let Some(redeem_script) = self.script(hash160::Hash::from_byte_array(*hash)) else {
                     self.met.missing_redeem_script = Some(*hash);
-                    return Production::default();
+                    return Some(Production::default());
                 };
                 self.met.redeem_script = Some(redeem_script.clone());
                 let (mut elements, witness) = self.redeem(&redeem_script);
@@ -63,7 +66,7 @@ impl Producer<'_> {
                 self.met.witness = true;
                 let witness = match taproot::solve(self, key) {
                     Some(elements) => Witness::from_slice(&elements),
-                    None => original.witness.clone(),
+                    None => self.original.witness.clone(),
                 };
                 Production { script_sig: ScriptBuf::new(), witness }
             }
@@ -71,7 +74,7 @@ impl Producer<'_> {
                 let (elements, witness) = self.redeem(script_pubkey);
                 Production { script_sig: push_all(&elements), witness }
             }
-        }
+        })
     }
 
     /// Solves an output script or a redeem script, which may be a witness program.
@@ -111,7 +114,7 @@ impl Producer<'_> {
     /// Solves a script without following the hashes in it.
     fn step(&mut self, script: &Script, version: SigVersion) -> Step {
         match classify(script) {
-            ScriptKind::PubKey { key } => match self.signatures.ecdsa(key, script, version) {
+            ScriptKind::PubKey { key } => match self.observer.signatures.ecdsa(key, script, version) {
                 Some(signature) => Step::solved(vec![signature]),
                 None => Step::UNSOLVED,
             },
@@ -121,7 +124,7 @@ impl Producer<'_> {
                     self.met.missing_public_keys.push(hash);
                     return Step::UNSOLVED;
                 };
-                match self.signatures.ecdsa(&key, script, version) {
+                match self.observer.signatures.ecdsa(&key, script, version) {
                     Some(signature) => Step::solved(vec![signature, key]),
                     None => Step::UNSOLVED,
                 }
@@ -154,7 +157,7 @@ impl Producer<'_> {
     fn multisig(&mut self, required: usize, keys: &[&[u8]], script: &Script, version: SigVersion) -> Step {
         let mut elements = vec![Vec::new()];
         for key in keys {
-            if let Some(signature) = self.signatures.ecdsa(key, script, version)
+            if let Some(signature) = self.observer.signatures.ecdsa(key, script, version)
                 && elements.len() <= required
             {
                 elements.push(signature);

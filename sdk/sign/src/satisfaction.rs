@@ -11,28 +11,33 @@ use std::rc::Rc;
 
 use bitcoin::Script;
 use bitcoin::hashes::Hash;
-use bitcoin::taproot::TapLeafHash;
+use bitcoin::taproot::{LeafVersion, TapLeafHash};
 use miniscript::{Miniscript, ScriptContext, Terminal, ToPublicKey};
 
-use super::producer::{Elements, Producer};
-use super::signatures::TaprootPath;
+use super::findings::Elements;
+use super::job::Job;
 use super::solving::HashKind;
-use outrigger_script::{Checker, SigVersion, TransactionChecker};
+use outrigger_script::{Checker, SigVersion};
+use outrigger_service::signer::Scheme;
 
 /// The signatures, keys, preimages and timelocks for a satisfaction.
 pub(super) struct Assets<'a, 'p> {
-    pub(super) producer: &'a mut Producer<'p>,
+    pub(super) job: &'a mut Job<'p>,
     pub(super) script: &'a Script,
     /// The leaf of a tapscript, with Schnorr signatures; `None` for a witness script, with ECDSA signatures.
     pub(super) leaf: Option<TapLeafHash>,
-    pub(super) checker: TransactionChecker<'p>,
 }
 
 impl Assets<'_, '_> {
     fn signature(&mut self, key: &impl ToPublicKey) -> Option<Vec<u8>> {
-        let (script, signatures) = (self.script, &mut *self.producer.signatures);
+        let (script, signatures) = (self.script, &mut self.job.observer.signatures);
         match self.leaf {
-            Some(leaf) => signatures.schnorr(key.to_x_only_pubkey().serialize(), TaprootPath::Leaf(leaf), Some(script)),
+            Some(leaf) => signatures.schnorr(key.to_x_only_pubkey().serialize(), Some(leaf), || Scheme::TaprootLeaf {
+                script: script.to_owned(),
+                version: LeafVersion::TapScript.to_consensus(),
+                // No supported leaf script executes OP_CODESEPARATOR.
+                code_separator: u32::MAX,
+            }),
             None => signatures.ecdsa(&key.to_public_key().to_bytes(), script, SigVersion::WitnessV0),
         }
     }
@@ -177,11 +182,11 @@ impl Ways {
             // The parser has substituted known keys. A hash of an unknown key cannot be satisfied.
             Terminal::RawPkH(_) => Self { no: None, yes: None },
             Terminal::After(lock_time) => {
-                let reached = assets.checker.check_lock_time(lock_time.to_consensus_u32().into());
+                let reached = assets.job.observer.checker.check_lock_time(lock_time.to_consensus_u32().into());
                 Self { no: None, yes: reached.then(Way::empty) }
             }
             Terminal::Older(sequence) => {
-                let reached = assets.checker.check_sequence(sequence.to_consensus_u32().into());
+                let reached = assets.job.observer.checker.check_sequence(sequence.to_consensus_u32().into());
                 Self { no: None, yes: reached.then(Way::empty) }
             }
             Terminal::Sha256(hash) => Self::preimage(assets, HashKind::Sha256, Pk::to_sha256(hash).as_byte_array()),
@@ -236,7 +241,7 @@ impl Ways {
 
     /// A preimage satisfies. Any other 32 bytes dissatisfy, so the dissatisfaction is malleable.
     fn preimage(assets: &Assets<'_, '_>, kind: HashKind, hash: &[u8]) -> Self {
-        let yes = assets.producer.preimage(kind, hash).map(Way::element);
+        let yes = assets.job.preimage(kind, hash).map(Way::element);
         Self { no: Some(Way::element(vec![0; 32]).malleable()), yes }
     }
 

@@ -2,24 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use bitcoin::Script;
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::taproot::{LeafVersion, TapLeafHash};
-use bitcoin::{Script, ScriptBuf};
 
 use super::sighash::Sighash;
 use outrigger_script::{SigVersion, TxContext};
 use outrigger_service::signer::{Scheme, SignRequest};
 use outrigger_service::wire::Blob;
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum TaprootPath {
-    /// By the internal key, tweaked with the script tree's root.
-    InternalKey { merkle_root: Option<[u8; 32]> },
-    /// By the untweaked output key.
-    OutputKey,
-    /// By the script of this leaf.
-    Leaf(TapLeafHash),
-}
 
 /// A public key whose signature the solver requested.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,69 +22,55 @@ pub enum AskedKey {
 
 /// A missing signature that would help.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum MissingSignature {
-    /// For a script without witness, or of witness version 0.
-    Ecdsa { public_key: Vec<u8>, script_code: ScriptBuf, version: SigVersion },
-    /// For a taproot witness, by an x-only key. `leaf` is the script of the path's leaf.
-    Schnorr { public_key: [u8; 32], path: TaprootPath, leaf: Option<ScriptBuf> },
+pub(super) struct MissingSignature {
+    /// As in the script: 33 or 65 bytes, 32 for taproot.
+    pub(super) public_key: Vec<u8>,
+    pub(super) scheme: Scheme,
+}
+
+/// Whether signatures of this kind are ECDSA, for a script without witness or of witness version 0.
+fn is_ecdsa(scheme: &Scheme) -> bool {
+    matches!(scheme, Scheme::Legacy { .. } | Scheme::SegwitV0 { .. })
+}
+
+/// The leaf that a signature of this kind is for, if any.
+fn leaf_of(scheme: &Scheme) -> Option<TapLeafHash> {
+    match scheme {
+        Scheme::TaprootLeaf { script, .. } => Some(TapLeafHash::from_script(script, LeafVersion::TapScript)),
+        _ => None,
+    }
 }
 
 impl MissingSignature {
-    pub(super) fn public_key(&self) -> &[u8] {
-        match self {
-            Self::Ecdsa { public_key, .. } => public_key,
-            Self::Schnorr { public_key, .. } => public_key,
+    /// The request to the keys. `None` if a taproot signature would cover an unknown output.
+    pub(super) fn request(self, context: &TxContext<'_>, index: usize, sighash: Sighash) -> Option<SignRequest> {
+        let is_ecdsa = is_ecdsa(&self.scheme);
+        if !is_ecdsa && !context.knows_all_spent() {
+            return None;
+        }
+        Some(SignRequest {
+            input: u32::try_from(index).ok()?,
+            public_key: Blob(self.public_key),
+            scheme: self.scheme,
+            sighash: if is_ecdsa { sighash.ecdsa() } else { sighash.taproot() },
+            annex: None,
+        })
+    }
+
+    pub(super) fn asked(&self) -> Option<AskedKey> {
+        match self.scheme {
+            _ if is_ecdsa(&self.scheme) => Some(AskedKey::Ecdsa(self.public_key.clone())),
+            Scheme::TaprootOutputKey => None,
+            _ => {
+                let leaf = leaf_of(&self.scheme).map(TapLeafHash::to_byte_array);
+                Some(AskedKey::Taproot(self.public_key.as_slice().try_into().ok()?, leaf))
+            }
         }
     }
 
-    /// The request to the keys, and the slot for the signature. `None` if a taproot signature would cover an unknown output.
-    pub(super) fn request(
-        self,
-        context: &TxContext<'_>,
-        index: usize,
-        sighash: Sighash,
-    ) -> Option<(Slot, SignRequest)> {
-        let byte = if matches!(self, Self::Ecdsa { .. }) { sighash.ecdsa() } else { sighash.taproot() };
-        let (slot, public_key, scheme) = match self {
-            Self::Ecdsa { public_key, script_code, version } => {
-                let scheme = match version {
-                    SigVersion::Base => Scheme::Legacy { script_code },
-                    _ => Scheme::SegwitV0 { script_code },
-                };
-                (Slot::Ecdsa(public_key.clone()), public_key, scheme)
-            }
-            Self::Schnorr { public_key, path, leaf } => {
-                context.knows_all_spent().then_some(())?;
-                let scheme = match path {
-                    TaprootPath::InternalKey { merkle_root } => Scheme::TaprootKey { merkle_root },
-                    TaprootPath::OutputKey => Scheme::TaprootOutputKey,
-                    // No supported leaf script executes OP_CODESEPARATOR.
-                    TaprootPath::Leaf(_) => Scheme::TaprootLeaf {
-                        script: leaf?,
-                        version: LeafVersion::TapScript.to_consensus(),
-                        code_separator: u32::MAX,
-                    },
-                };
-                (Slot::Schnorr(public_key, path), public_key.to_vec(), scheme)
-            }
-        };
-        let input = u32::try_from(index).ok()?;
-        Some((slot, SignRequest { input, public_key: Blob(public_key), scheme, sighash: byte, annex: None }))
-    }
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Slot {
-    /// The ECDSA signature of this public key.
-    Ecdsa(Vec<u8>),
-    /// The Schnorr signature of this x-only key.
-    Schnorr([u8; 32], TaprootPath),
-}
-
-impl Slot {
-    /// Whether the signature in this slot suffices for the input.
-    pub(super) fn is_key_path(&self) -> bool {
-        matches!(self, Self::Schnorr(_, TaprootPath::InternalKey { .. } | TaprootPath::OutputKey))
+    /// The HASH160 of the key of an ECDSA signature.
+    pub(super) fn ecdsa_key(&self) -> Option<hash160::Hash> {
+        is_ecdsa(&self.scheme).then(|| hash160::Hash::hash(&self.public_key))
     }
 }
 
@@ -113,7 +89,8 @@ pub struct PartialSignatures {
 pub(super) struct Signatures {
     /// The ECDSA signatures by public key.
     pub(super) ecdsa: HashMap<Vec<u8>, Vec<u8>>,
-    schnorr: HashMap<([u8; 32], TaprootPath), Vec<u8>>,
+    /// The Schnorr signatures by x-only key and leaf; `None` for the key path.
+    schnorr: HashMap<([u8; 32], Option<TapLeafHash>), Vec<u8>>,
     /// The signature of the taproot key path that came with the input.
     pub(super) key_path: Option<Vec<u8>>,
     wanted: Vec<MissingSignature>,
@@ -132,22 +109,25 @@ impl Signatures {
         let may_sign = version == SigVersion::Base || public_key.len() == secp256k1::constants::PUBLIC_KEY_SIZE;
         if found.is_none() && may_sign {
             let (public_key, script_code) = (public_key.to_vec(), script_code.to_owned());
-            self.wanted.push(MissingSignature::Ecdsa { public_key, script_code, version });
+            let scheme = match version {
+                SigVersion::Base => Scheme::Legacy { script_code },
+                _ => Scheme::SegwitV0 { script_code },
+            };
+            self.wanted.push(MissingSignature { public_key, scheme });
         }
         self.ecdsa.get(public_key).cloned()
     }
 
-    /// The signature of an x-only key for a path, whose `leaf` has this script; if missing, it is requested.
+    /// The signature of an x-only key for the key path or for a leaf; if missing, one of the kind `scheme` is requested.
     pub(super) fn schnorr(
         &mut self,
         public_key: [u8; 32],
-        path: TaprootPath,
-        leaf: Option<&Script>,
+        leaf: Option<TapLeafHash>,
+        scheme: impl FnOnce() -> Scheme,
     ) -> Option<Vec<u8>> {
-        let found = self.schnorr.get(&(public_key, path)).cloned();
+        let found = self.schnorr.get(&(public_key, leaf)).cloned();
         if found.is_none() {
-            let leaf = leaf.map(Script::to_owned);
-            self.wanted.push(MissingSignature::Schnorr { public_key, path, leaf });
+            self.wanted.push(MissingSignature { public_key: public_key.to_vec(), scheme: scheme() });
         }
         found
     }
@@ -160,7 +140,7 @@ impl Signatures {
     }
 
     pub(super) fn of_partial(partial: PartialSignatures) -> Self {
-        let leaf = |((key, leaf), signature)| ((key, TaprootPath::Leaf(TapLeafHash::from_byte_array(leaf))), signature);
+        let leaf = |((key, leaf), signature)| ((key, Some(TapLeafHash::from_byte_array(leaf))), signature);
         Self {
             ecdsa: partial.ecdsa.into_values().collect(),
             schnorr: partial.leaves.into_iter().map(leaf).collect(),
@@ -173,10 +153,10 @@ impl Signatures {
         let mut partial = PartialSignatures { key_path: self.key_path.unwrap_or_default(), ..Default::default() };
         let by_hash = |(key, signature): (Vec<u8>, _)| (hash160::Hash::hash(&key), (key, signature));
         partial.ecdsa = self.ecdsa.into_iter().map(by_hash).collect();
-        for ((key, path), signature) in self.schnorr {
-            match path {
-                TaprootPath::Leaf(leaf) => drop(partial.leaves.insert((key, leaf.to_byte_array()), signature)),
-                _ => partial.key_path = signature,
+        for ((key, leaf), signature) in self.schnorr {
+            match leaf {
+                Some(leaf) => drop(partial.leaves.insert((key, leaf.to_byte_array()), signature)),
+                None => partial.key_path = signature,
             }
         }
         partial
@@ -187,17 +167,14 @@ impl Signatures {
         std::mem::take(&mut self.wanted)
     }
 
-    /// Adds a signature and appends its hash type, except type 0 of taproot signatures.
-    pub(super) fn add(&mut self, slot: Slot, mut signature: Vec<u8>, sighash: Sighash) {
-        match slot {
-            Slot::Ecdsa(public_key) => {
-                signature.push(sighash.ecdsa());
-                self.ecdsa.insert(public_key, signature);
-            }
-            Slot::Schnorr(public_key, path) => {
-                signature.extend(Some(sighash.taproot()).filter(|sighash| *sighash != 0));
-                self.schnorr.insert((public_key, path), signature);
-            }
+    /// Adds the signature of a request and appends its hash type, except type 0 of taproot signatures.
+    pub(super) fn add(&mut self, request: SignRequest, mut signature: Vec<u8>) {
+        let SignRequest { public_key: Blob(public_key), scheme, sighash, .. } = request;
+        signature.extend(Some(sighash).filter(|sighash| *sighash != 0));
+        if is_ecdsa(&scheme) {
+            self.ecdsa.insert(public_key, signature);
+        } else if let Ok(x_only) = public_key.try_into() {
+            self.schnorr.insert((x_only, leaf_of(&scheme)), signature);
         }
     }
 }

@@ -3,30 +3,31 @@
 use bitcoin::taproot::{LeafVersion, TAPROOT_LEAF_MASK, TAPROOT_LEAF_TAPSCRIPT, TapLeafHash};
 use bitcoin::{ScriptBuf, Witness};
 
+use super::findings::Elements;
+use super::job::Job;
 use super::policy;
-use super::producer::{Elements, Producer};
-use super::signatures::TaprootPath;
+use outrigger_service::signer::Scheme;
 use outrigger_service::wallet::TapLeaf;
 
 /// The witness that spends the output with this output key; `None` if signatures or scripts are missing.
-pub(super) fn solve(producer: &mut Producer<'_>, output_key: &[u8; 32]) -> Option<Elements> {
-    let data = producer.taproot(output_key);
-    producer.met.taproot.clone_from(&data);
-    if let Some(signature) = producer.signatures.key_path.clone() {
+pub(super) fn solve(job: &mut Job<'_>, output_key: &[u8; 32]) -> Option<Elements> {
+    let data = job.taproot(output_key);
+    job.met.taproot.clone_from(&data);
+    if let Some(signature) = job.observer.signatures.key_path.clone() {
         return Some(vec![signature]);
     }
     if let Some(data) = &data {
-        let path = TaprootPath::InternalKey { merkle_root: data.merkle_root };
-        if let Some(signature) = producer.signatures.schnorr(data.internal_key, path, None) {
+        let scheme = || Scheme::TaprootKey { merkle_root: data.merkle_root };
+        if let Some(signature) = job.observer.signatures.schnorr(data.internal_key, None, scheme) {
             return Some(vec![signature]);
         }
     }
     // The output key may be untweaked.
-    if let Some(signature) = producer.signatures.schnorr(*output_key, TaprootPath::OutputKey, None) {
+    if let Some(signature) = job.observer.signatures.schnorr(*output_key, None, || Scheme::TaprootOutputKey) {
         return Some(vec![signature]);
     }
     let leaves = distinct_leaves(&data.as_ref()?.leaves).into_iter();
-    leaves.filter_map(|leaf| solve_leaf(producer, leaf)).min_by_key(|witness| Witness::from_slice(witness).size())
+    leaves.filter_map(|leaf| solve_leaf(job, leaf)).min_by_key(|witness| Witness::from_slice(witness).size())
 }
 
 /// The tapscript leaves, sorted by script, each with its shortest control block: bitcoind's order of comparison.
@@ -41,9 +42,9 @@ fn is_tapscript(leaf: &TapLeaf) -> bool {
     leaf.control_block.first().is_some_and(|byte| byte & TAPROOT_LEAF_MASK == TAPROOT_LEAF_TAPSCRIPT)
 }
 
-fn solve_leaf(producer: &mut Producer<'_>, leaf: &TapLeaf) -> Option<Elements> {
+fn solve_leaf(job: &mut Job<'_>, leaf: &TapLeaf) -> Option<Elements> {
     let hash = TapLeafHash::from_script(&leaf.script, LeafVersion::TapScript);
-    let mut elements = policy::satisfy_leaf(producer, &leaf.script, hash)?;
+    let mut elements = policy::satisfy_leaf(job, &leaf.script, hash)?;
     elements.push(ScriptBuf::into_bytes(leaf.script.clone()));
     elements.push(leaf.control_block.to_vec());
     Some(elements)

@@ -1,12 +1,13 @@
 //! Bump fees: the cost of raising the unconfirmed ancestors of coins to a feerate, so that a payment that spends them
 //! is mined at its own feerate (`MiniMiner` of Bitcoin Core).
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use bitcoin::{SignedAmount, Txid};
 use outrigger_service::Result;
 use outrigger_service::mempool::{ClusterLimits, MempoolEntry};
-use outrigger_values::FeeRate;
+use outrigger_values::{FeeFrac, FeeRate};
 
 use crate::Services;
 use crate::coin::fee;
@@ -87,10 +88,10 @@ impl Unconfirmed {
         let gone = closure(&self.entries, replaced, |entry| entry.spent_by.iter());
         let mut waiting: HashMap<Txid, Waiting> = HashMap::new();
         for (txid, entry) in self.entries.iter().filter(|(txid, _)| !gone.contains(*txid)) {
-            let (size, fees) = (entry.virtual_size, entry.modified_fee);
-            let ancestors: Vec<Txid> = self.ancestors([*txid]).into_iter().collect();
-            let with = Package { size: entry.ancestor_size, fees: entry.ancestor_fees };
-            waiting.insert(*txid, Waiting { own: Package { size, fees }, with, ancestors });
+            let own = FeeFrac { fee: entry.modified_fee, size: entry.virtual_size };
+            let with = FeeFrac { fee: entry.ancestor_fees, size: entry.ancestor_size };
+            let ancestors = self.ancestors([*txid]).into_iter().collect();
+            waiting.insert(*txid, Waiting { own, with, ancestors });
         }
         mine(&mut waiting, feerate);
         Some(BumpFees { waiting, feerate })
@@ -111,60 +112,36 @@ pub fn closure<'a, I: Iterator<Item = &'a Txid>>(
     all
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Package {
-    /// The virtual size.
-    size: u64,
-    /// The fees, with the deltas of prioritisetransaction.
-    fees: SignedAmount,
-}
-
-impl Package {
-    fn pays_less(&self, other: &Self) -> bool {
-        i128::from(self.fees.to_sat()) * i128::from(other.size)
-            < i128::from(other.fees.to_sat()) * i128::from(self.size)
-    }
-}
-
-/// A transaction that the simulated miner has not taken.
+/// A transaction that the simulated miner has not taken. Its fees include the deltas of prioritisetransaction.
 #[derive(Debug)]
 struct Waiting {
-    own: Package,
+    own: FeeFrac,
     /// The transaction with its unmined ancestors.
-    with: Package,
+    with: FeeFrac,
     /// The transaction and its ancestors.
     ancestors: Vec<Txid>,
 }
 
 impl Waiting {
     /// The miner's score: a child with a high fee pays for its ancestors, but an ancestor does not pay for its child.
-    fn score(&self) -> Package {
-        if self.with.pays_less(&self.own) { self.with } else { self.own }
+    fn score(&self) -> FeeFrac {
+        self.own.min(self.with)
     }
 }
 
 /// Takes the best package again and again, as long as it pays the feerate.
 fn mine(waiting: &mut HashMap<Txid, Waiting>, feerate: FeeRate) {
     loop {
-        let better = |a: &(&Txid, &Waiting), b: &(&Txid, &Waiting)| {
-            let (one, other) = (a.1.score(), b.1.score());
-            if one.pays_less(&other) {
-                std::cmp::Ordering::Less
-            } else if other.pays_less(&one) {
-                std::cmp::Ordering::Greater
-            } else {
-                b.0.cmp(a.0)
-            }
-        };
-        let Some((_, best)) = waiting.iter().max_by(better) else { return };
-        if best.with.fees < fee(feerate, best.with.size) {
+        let best = waiting.iter().max_by_key(|(txid, one)| (one.score(), Reverse(**txid)));
+        let Some((_, best)) = best else { return };
+        if best.with.fee < fee(feerate, best.with.size) {
             return;
         }
         for txid in best.ancestors.clone() {
             let Some(Waiting { own, .. }) = waiting.remove(&txid) else { continue };
             for left in waiting.values_mut().filter(|left| left.ancestors.contains(&txid)) {
                 left.with.size = left.with.size.saturating_sub(own.size);
-                left.with.fees -= own.fees;
+                left.with.fee -= own.fee;
             }
         }
     }
@@ -188,11 +165,11 @@ impl BumpFees {
         let waiting = txids.into_iter().filter_map(|txid| self.waiting.get(&txid));
         let all: HashSet<Txid> = waiting.flat_map(|waiting| waiting.ancestors.iter().copied()).collect();
         let packages = all.iter().filter_map(|txid| self.waiting.get(txid)).map(|waiting| waiting.own);
-        let none = Package { size: 0, fees: SignedAmount::ZERO };
-        self.missing(packages.fold(none, |sum, own| Package { size: sum.size + own.size, fees: sum.fees + own.fees }))
+        let none = FeeFrac { fee: SignedAmount::ZERO, size: 0 };
+        self.missing(packages.fold(none, |sum, own| FeeFrac { fee: sum.fee + own.fee, size: sum.size + own.size }))
     }
 
-    fn missing(&self, package: Package) -> SignedAmount {
-        (fee(self.feerate, package.size) - package.fees).max(SignedAmount::ZERO)
+    fn missing(&self, package: FeeFrac) -> SignedAmount {
+        (fee(self.feerate, package.size) - package.fee).max(SignedAmount::ZERO)
     }
 }

@@ -8,15 +8,13 @@ use outrigger_service::wallet::{ScriptInfo, Synced, TxState, WalletCoin};
 use outrigger_service::{Result, ServiceError};
 
 use crate::Services;
+use crate::replace::{REPLACED_BY, REPLACES};
 
 /// The depth from which a coinbase output may be spent: `COINBASE_MATURITY` + 1.
 const MATURE_DEPTH: u32 = 101;
 
 /// The most coins or scripts in one request to the host.
 pub const BATCH: u32 = 1000;
-
-/// The metadata keys that mark a transaction as replacing another or as replaced.
-const REPLACEMENT: [&str; 2] = ["replaces_txid", "replaced_by_txid"];
 
 /// All coins of the wallet, by outpoint.
 pub fn all(services: Services<'_>) -> Result<Vec<WalletCoin>> {
@@ -133,7 +131,7 @@ pub fn replacements(services: Services<'_>, coins: &[WalletCoin]) -> Result<Hash
     let mut found = HashSet::new();
     for row in batch.view().map_err(ServiceError::from)?.rows.iter() {
         let (transaction, _) = row.open()?;
-        if transaction.metadata.iter().any(|(key, _)| REPLACEMENT.contains(&key)) {
+        if transaction.metadata.iter().any(|(key, _)| [REPLACES, REPLACED_BY].contains(&key)) {
             found.insert(transaction.txid);
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use bitcoin::absolute::LockTime;
 use bitcoin::secp256k1::rand::seq::SliceRandom;
 use bitcoin::secp256k1::rand::{Rng, thread_rng};
-use bitcoin::{Amount, ScriptBuf, Sequence, SignedAmount, Transaction, TxIn, TxOut, VarInt, Weight, Witness};
+use bitcoin::{Amount, ScriptBuf, Sequence, SignedAmount, Transaction, TxIn, TxOut, VarInt, Weight};
 use outrigger_service::wallet::{ScriptInfo, WalletInfo};
 use outrigger_standard::policy::{DUST_FEERATE, MAX_STANDARD_WEIGHT, dust_threshold};
 use outrigger_values::amount::Saturating;
@@ -414,12 +414,7 @@ impl Funding<'_> {
     ) -> Result<Transaction, SpendError> {
         let replaceable = self.control.replaceable.unwrap_or(self.settings.replaceable);
         let sequence = if replaceable { REPLACEABLE } else { FINAL };
-        let plain = |coin: &&Coin| TxIn {
-            previous_output: coin.outpoint,
-            script_sig: ScriptBuf::new(),
-            sequence,
-            witness: Witness::new(),
-        };
+        let plain = |coin: &&Coin| TxIn { previous_output: coin.outpoint, sequence, ..TxIn::default() };
         let mut input: Vec<TxIn> = chosen.iter().map(plain).collect();
         // The preset inputs come first.
         for (input, named) in input.iter_mut().zip(&self.control.inputs) {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bitcoin::{OutPoint, ScriptBuf, Sequence, SignedAmount, Transaction, TxIn, Witness};
+use bitcoin::{OutPoint, Sequence, SignedAmount, Transaction, TxIn};
 use outrigger_standard::address;
 use outrigger_standard::policy::{DUST_FEERATE, MAX_STANDARD_WEIGHT, dust_threshold};
 use outrigger_values::amount::Saturating;
@@ -75,8 +75,7 @@ pub fn sweep(
     let coins = || chosen.iter().filter_map(|position| available.coins.get(*position));
     if !named {
         let sequence = if replaceable { Sequence::ENABLE_RBF_NO_LOCKTIME } else { Sequence::MAX };
-        let input =
-            |previous_output| TxIn { previous_output, script_sig: ScriptBuf::new(), sequence, witness: Witness::new() };
+        let input = |previous_output| TxIn { previous_output, sequence, ..TxIn::default() };
         transaction.input = coins().map(|coin| input(coin.outpoint)).collect();
     }
     let total = sum(coins().map(Coin::value));

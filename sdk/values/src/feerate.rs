@@ -1,8 +1,9 @@
 //! Feerates in whole satoshi per kvB, as bitcoind's `CFeeRate`.
 
+use std::cmp::Ordering;
 use std::fmt;
 
-use bitcoin::Amount;
+use bitcoin::{Amount, SignedAmount};
 use serde_json::Value;
 
 use crate::amount;
@@ -75,6 +76,39 @@ impl fmt::Display for FeeRate {
     }
 }
 
+/// A fee and a size (bitcoind's `FeeFrac`): a feerate that compares exactly, without a division.
+#[derive(Clone, Copy, Debug)]
+pub struct FeeFrac {
+    /// The fee, perhaps negative.
+    pub fee: SignedAmount,
+    /// The size in virtual bytes.
+    pub size: u64,
+}
+
+impl Ord for FeeFrac {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        let product = |fee: SignedAmount, size: u64| i128::from(fee.to_sat()) * i128::from(size);
+        product(self.fee, other.size).cmp(&product(other.fee, self.size))
+    }
+}
+
+impl PartialOrd for FeeFrac {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for FeeFrac {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for FeeFrac {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,5 +150,13 @@ mod tests {
         assert_eq!(refused(json!("5.5555")), "Invalid amount");
         assert_eq!(refused(json!(-1)), "Amount out of range");
         assert_eq!(refused(json!(true)), "Amount is not a number or string");
+    }
+
+    #[test]
+    fn feerates_compare_without_division() {
+        let rate = |fee, size| FeeFrac { fee: SignedAmount::from_sat(fee), size };
+        assert_eq!(rate(1, 3), rate(2, 6));
+        assert!(rate(i64::MAX, 1) > rate(i64::MAX, 2));
+        assert!(rate(-1, 1) < rate(0, 1));
     }
 }

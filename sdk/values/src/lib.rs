@@ -14,5 +14,5 @@ pub mod text;
 pub mod typed;
 
 pub use error::{RpcError, RpcErrorCode};
-pub use feerate::FeeRate;
+pub use feerate::{FeeFrac, FeeRate};
 pub use solving::{AddressType, Blob, Coin, KeyOrigin, Secret, SolvingData, TapLeaf, TaprootData};

@@ -4,15 +4,18 @@ use bitcoin::consensus::deserialize;
 use bitcoin::{BlockHash, Transaction, Txid};
 use bytes::Bytes;
 use outrigger_node::ReadBlock;
+use outrigger_values::RpcErrorCode;
 use serde_json::json;
 
 use super::answers::Hex;
 use super::error::AskError;
 use super::proof;
-use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
+use super::rpc::{Question, Rpc};
 
-/// bitcoind's code for an error without a code of its own.
-pub const MISC: i32 = -1;
+/// Whether getblock fails because the node has pruned the block, or knows at most its header.
+pub fn is_missing(error: &AskError) -> bool {
+    matches!(error.code(), Some(RpcErrorCode::INVALID_ADDRESS_OR_KEY | RpcErrorCode::MISC))
+}
 
 /// A block with its ids and its serialisation; `None` if the node has pruned it or never had it. [`AskError::Unproven`]
 /// if neither REST nor RPC returns that block.
@@ -28,8 +31,7 @@ pub fn block(rpc: &Rpc, hash: BlockHash) -> Result<Option<(ReadBlock, Bytes)>, A
     }
     match rpc.ask::<Hex>("getblock", &json!([hash, 0])) {
         Ok(Hex(bytes)) => prove(bytes.into()),
-        // Pruned, or the node knows its header only.
-        Err(error) if matches!(error.code(), Some(INVALID_ADDRESS_OR_KEY | MISC)) => Ok(None),
+        Err(error) if is_missing(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }

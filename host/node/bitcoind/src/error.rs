@@ -5,7 +5,7 @@ use outrigger_disk::StoreError;
 use outrigger_node::{ChainIdentity, NodeError};
 use outrigger_standard::release;
 use outrigger_upstream::{Endpoint, Method, NO_BITCOIND, UpstreamError, lost_message, method};
-use outrigger_values::RpcError;
+use outrigger_values::{RpcError, RpcErrorCode};
 
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
@@ -38,11 +38,19 @@ impl AskError {
         }
     }
 
-    pub fn code(&self) -> Option<i32> {
+    pub fn code(&self) -> Option<RpcErrorCode> {
         match self {
-            Self::Rpc { error, .. } => Some(error.code.0),
+            Self::Rpc { error, .. } => Some(error.code),
             _ => None,
         }
+    }
+}
+
+/// The answer; `None` if the node does not know the object of the question.
+pub fn known<T>(answer: Result<T, AskError>) -> Result<Option<T>, AskError> {
+    match answer {
+        Err(error) if error.code() == Some(RpcErrorCode::INVALID_ADDRESS_OR_KEY) => Ok(None),
+        answer => answer.map(Some),
     }
 }
 
@@ -56,14 +64,16 @@ impl From<AskError> for NodeError {
             }
             AskError::Upstream(UpstreamError::Ended(_)) => Self::Withheld(error.to_string()),
             AskError::Upstream(UpstreamError::Forbidden) => Self::Refused(error.to_string()),
-            // Warming up, like -28 below.
+            // Warming up, as below.
             AskError::Upstream(UpstreamError::NotReady(inner)) => Self::Unavailable(inner.message.clone()),
             AskError::Lost { .. } => Self::OutcomeUnknown(error.to_string()),
             // The node may have executed the call.
             AskError::Form { method: name, reason } if method(name).is_some_and(Method::has_effects) => {
                 Self::OutcomeUnknown(lost_message(name, reason))
             }
-            AskError::Rpc { error: inner, .. } if inner.code.0 == -28 => Self::Unavailable(inner.message.clone()),
+            AskError::Rpc { error: inner, .. } if inner.code == RpcErrorCode::IN_WARMUP => {
+                Self::Unavailable(inner.message.clone())
+            }
             AskError::Rpc { error: inner, .. } => Self::Refused(inner.message.clone()),
             _ => Self::Internal(error.to_string()),
         }

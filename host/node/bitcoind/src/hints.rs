@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use outrigger_node::HintSource;
 use outrigger_upstream::UpstreamError;
+use outrigger_values::RpcErrorCode;
 use outrigger_zmq::{Stream, Subscription, ZmqEndpoint, ZmqError};
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -16,7 +17,7 @@ use serde_json::json;
 
 use super::answers::RpcInfoAnswer;
 use super::error::{AskError, SyncError};
-use super::rpc::{METHOD_NOT_FOUND, Rpc, WAIT, WAIT_LIMIT};
+use super::rpc::{Rpc, WAIT, WAIT_LIMIT};
 use super::sync::Follower;
 use super::zmq::{self, Event};
 
@@ -204,7 +205,7 @@ fn wait_for_blocks(follower: &Weak<Follower>, hints: &SyncSender<Hint>) {
                 replace(&follower.source, HintSource::Wait, HintSource::Poll);
                 // The node may restart with fewer threads.
                 leaves_thread = false;
-                if error.code() == Some(METHOD_NOT_FOUND) {
+                if error.code() == Some(RpcErrorCode::METHOD_NOT_FOUND) {
                     return;
                 }
                 if matches!(&error, AskError::Upstream(error) if error.is_absent()) {

@@ -15,8 +15,8 @@ use serde_json::json;
 
 use super::answers::{EntryAnswer, MempoolAnswer};
 use super::blocks::transactions;
-use super::error::AskError;
-use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
+use super::error::{AskError, known};
+use super::rpc::{Question, Rpc};
 use super::zmq::Event;
 
 /// How many transactions are fetched at once. The host keeps them in memory until it emits them.
@@ -148,7 +148,7 @@ impl Mempool {
         let gone: Vec<Txid> = gone.into_iter().filter(|txid| self.has(txid)).collect();
         let questions: Vec<Question> = gone.iter().map(|txid| ("getmempoolentry", json!([txid]))).collect();
         for (txid, answer) in gone.into_iter().zip(rpc.batch::<IgnoredAny>(&questions)?) {
-            if answer.is_err_and(|error| error.code() == Some(INVALID_ADDRESS_OR_KEY)) {
+            if matches!(known(answer), Ok(None)) {
                 let event = self.0.lock().remove(txid);
                 emit(event);
             }

@@ -24,11 +24,11 @@ use super::answers::{
     Btc, ChainAnswer, EntryAnswer, FeeAnswer, MempoolAnswer, NetworkAnswer, SpenderAnswer, StatesAnswer, outpoint,
 };
 use super::blocks;
-use super::error::{AskError, OpenError};
+use super::error::{AskError, OpenError, known};
 use super::filters::Filters;
 use super::hints::{self, Hint, ZmqSetting};
 use super::mirror::Mirror;
-use super::rpc::{INVALID_ADDRESS_OR_KEY, Rpc};
+use super::rpc::Rpc;
 use super::search::has_filters;
 use super::signals;
 use super::snapshot::NodeSnapshot;
@@ -36,13 +36,7 @@ use super::standing::RewindLimit;
 use super::submit;
 use super::sync::Follower;
 use super::template::{Selections, Template, deployments, prioritised, proven};
-use outrigger_values::FeeRate;
-
-/// bitcoind's code for a request for a fee estimate when it has no estimator.
-const INTERNAL_ERROR: i32 = -32603;
-
-/// bitcoind's code for a header that breaks a rule.
-const VERIFY: i32 = -25;
+use outrigger_values::{FeeRate, RpcErrorCode};
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -132,14 +126,10 @@ impl BitcoindNode {
 
     /// Calls a method that marks a block at the node, and follows the resulting chain.
     fn mark(&self, method: &str, hash: BlockHash) -> Result<()> {
-        match self.rpc().ask::<serde_json::Value>(method, &json!([hash])) {
-            Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => Err(NodeError::UnknownBlock(hash)),
-            Err(error) => Err(error.into()),
-            Ok(_) => {
-                self.follow_now();
-                Ok(())
-            }
-        }
+        let done = known(self.rpc().ask::<serde_json::Value>(method, &json!([hash])))?;
+        done.ok_or(NodeError::UnknownBlock(hash))?;
+        self.follow_now();
+        Ok(())
     }
 }
 
@@ -266,7 +256,7 @@ impl Node for BitcoindNode {
     fn submit_header(&self, raw: &[u8]) -> Result<Verdict> {
         let data = bitcoin::hex::DisplayHex::to_lower_hex_string(raw);
         match self.rpc().ask("submitheader", &json!([data])) {
-            Err(AskError::Rpc { error, .. }) if error.code.0 == VERIFY => {
+            Err(AskError::Rpc { error, .. }) if error.code == RpcErrorCode::VERIFY => {
                 Ok(Verdict::Invalid { reason: error.message, detail: String::new() })
             }
             answer => submit::verdict(answer),
@@ -324,10 +314,8 @@ impl Node for BitcoindNode {
             .filter_map(|(txid, answer)| Some((*txid, answer.as_ref().ok().filter(is_open)?)));
         let open = open.map(|(txid, answer)| (txid, answer.depends.clone())).collect();
         let replaceable = signals::replaceable(self.rpc(), open)?;
-        let entry = |(txid, answer): (&Txid, std::result::Result<EntryAnswer, AskError>)| match answer {
-            Ok(answer) => Ok(Some(entry_of(*txid, answer, replaceable.contains(txid)))),
-            Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => Ok(None),
-            Err(error) => Err(error.into()),
+        let entry = |(txid, answer): (&Txid, _)| {
+            Ok(known(answer)?.map(|answer: EntryAnswer| entry_of(*txid, answer, replaceable.contains(txid))))
         };
         txids.iter().zip(answers).map(entry).collect()
     }
@@ -377,7 +365,7 @@ impl Node for BitcoindNode {
         let mode = if conservative { "conservative" } else { "economical" };
         match self.rpc().ask::<FeeAnswer>("estimatesmartfee", &json!([blocks, mode])) {
             // A node with -blocksonly makes no estimates.
-            Err(error) if error.code() == Some(INTERNAL_ERROR) => Ok(FeeEstimate { feerate: None, blocks }),
+            Err(error) if error.code() == Some(RpcErrorCode::INTERNAL) => Ok(FeeEstimate { feerate: None, blocks }),
             answer => {
                 let FeeAnswer { feerate, blocks } = answer?;
                 let feerate = feerate.map(Btc::feerate);

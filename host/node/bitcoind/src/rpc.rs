@@ -20,11 +20,6 @@ use tokio::runtime::Runtime;
 use super::error::AskError;
 use super::needs;
 
-/// bitcoind's code for unknown objects.
-pub const INVALID_ADDRESS_OR_KEY: i32 = -5;
-
-pub const METHOD_NOT_FOUND: i32 = -32601;
-
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The long poll for blocks, and the timeout of its answer.

@@ -10,18 +10,19 @@ use outrigger_service::chain::{
     BlockInfo, BlockRef, BlockState, ChainInfo, ChainTip, Coin, ConfirmedTransaction, SpentOutputs, Tip,
 };
 use outrigger_service::wire::Blob;
+use outrigger_values::RpcErrorCode;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::answers::{
     BlockAnswer, ChainAnswer, CoinAnswer, Hex, PrevoutAnswer, TipAnswer, TransactionAnswer, read_spent,
 };
-use super::blocks::{MISC, block, transaction};
+use super::blocks::{block, is_missing, transaction};
 use super::chain::Entry;
 use super::error::AskError;
 use super::mirror::Moment;
 use super::proof::{are_transactions_of, contradicts};
-use super::rpc::{INVALID_ADDRESS_OR_KEY, Question, Rpc};
+use super::rpc::{Question, Rpc};
 use super::search;
 use super::sync::Follower;
 
@@ -62,7 +63,7 @@ impl NodeSnapshot {
     /// A block's spent outputs as getblock reports them. Fails if they contradict the block.
     fn reported_spent(&self, block: &Block) -> Result<Option<Vec<SpentOutputs>>> {
         let answer: BlockAnswer = match self.rpc().ask("getblock", &json!([block.block_hash(), 3])) {
-            Err(error) if matches!(error.code(), Some(INVALID_ADDRESS_OR_KEY | MISC)) => return Ok(None),
+            Err(error) if is_missing(&error) => return Ok(None),
             answer => answer?,
         };
         let spent = |(at, transaction): (usize, TransactionAnswer)| {
@@ -164,7 +165,7 @@ fn missing_transaction(error: &AskError) -> Option<Result<Option<ConfirmedTransa
     if error.message.contains("being indexed") {
         return Some(Err(NodeError::Unavailable(error.message.clone())));
     }
-    (error.code.0 == INVALID_ADDRESS_OR_KEY).then_some(Ok(None))
+    (error.code == RpcErrorCode::INVALID_ADDRESS_OR_KEY).then_some(Ok(None))
 }
 
 impl Snapshot for NodeSnapshot {

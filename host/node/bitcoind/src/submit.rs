@@ -7,7 +7,7 @@ use bitcoin::{Amount, Transaction, Txid};
 use outrigger_node::{NodeError, Result};
 use outrigger_service::chain::Verdict;
 use outrigger_service::mempool::Admission;
-use outrigger_values::FeeRate;
+use outrigger_values::{FeeRate, RpcErrorCode};
 use serde_json::{Value, json};
 
 use super::answers::{AcceptAnswer, EntryAnswer};
@@ -16,12 +16,6 @@ use super::rpc::Rpc;
 
 /// How long the host looks for a transaction after the node's answer was lost.
 const LOST_PATIENCE: Duration = Duration::from_secs(5);
-
-/// bitcoind's codes of sendrawtransaction.
-const DESERIALIZATION: i32 = -22;
-const VERIFY: i32 = -25;
-const REJECTED: i32 = -26;
-const ALREADY_IN_CHAIN: i32 = -27;
 
 /// A feerate in sendrawtransaction's form: BTC per 1000 virtual bytes, as text.
 fn max_feerate(limit: FeeRate) -> Value {
@@ -87,14 +81,16 @@ pub fn try_submit(rpc: &Rpc, raw: &[u8], limit: FeeRate) -> Result<Admission> {
 
 fn refused(transaction: &Transaction, error: AskError) -> Result<Admission> {
     let AskError::Rpc { error: rpc, .. } = &error else { return Err(error.into()) };
-    Ok(match rpc.code.0 {
-        DESERIALIZATION => Admission::Undecodable,
-        ALREADY_IN_CHAIN => Admission::AlreadyInChain,
-        VERIFY if rpc.message.contains("missing") || rpc.message.contains("Missing") => Admission::MissingInputs,
-        REJECTED | VERIFY if rpc.message.contains("txn-already-in-mempool") => {
+    Ok(match rpc.code {
+        RpcErrorCode::DESERIALIZATION => Admission::Undecodable,
+        RpcErrorCode::VERIFY_ALREADY_IN_CHAIN => Admission::AlreadyInChain,
+        RpcErrorCode::VERIFY if rpc.message.contains("missing") || rpc.message.contains("Missing") => {
+            Admission::MissingInputs
+        }
+        RpcErrorCode::VERIFY_REJECTED | RpcErrorCode::VERIFY if rpc.message.contains("txn-already-in-mempool") => {
             Admission::Known { txid: transaction.compute_txid() }
         }
-        REJECTED | VERIFY => {
+        RpcErrorCode::VERIFY_REJECTED | RpcErrorCode::VERIFY => {
             let (reason, detail) = rpc.message.split_once(", ").unwrap_or((&rpc.message, ""));
             Admission::Rejected { reason: reason.to_owned(), detail: detail.to_owned() }
         }
@@ -106,7 +102,7 @@ pub fn verdict(answer: std::result::Result<Option<String>, AskError>) -> Result<
     let reason = match answer {
         Ok(None) => return Ok(Verdict::Valid),
         Ok(Some(reason)) => reason,
-        Err(AskError::Rpc { error, .. }) if error.code.0 == DESERIALIZATION => return Ok(Verdict::Undecodable),
+        Err(error) if error.code() == Some(RpcErrorCode::DESERIALIZATION) => return Ok(Verdict::Undecodable),
         Err(error) => return Err(error.into()),
     };
     Ok(match reason.as_str() {

@@ -13,13 +13,13 @@ use serde_json::json;
 
 use super::answers::{ChainAnswer, EntryAnswer, NetworkAnswer};
 use super::chain::Entry;
-use super::error::{AskError, MirrorError, SyncError};
+use super::error::{AskError, MirrorError, SyncError, known};
 use super::filters::Filters;
 use super::headers::{fetch, header};
 use super::mempool::Mempool;
 use super::mirror::{Change, Mirror, Moment};
 use super::returns::Returns;
-use super::rpc::{self, INVALID_ADDRESS_OR_KEY, Rpc};
+use super::rpc::{self, Rpc};
 use super::standing::{RewindLimit, Standing, is_fetching};
 use super::zmq::Event;
 
@@ -332,11 +332,8 @@ impl Follower {
         let moment = self.mirror.moment()?;
         let (mut headers, mut next) = (Vec::new(), hash);
         while moment.entry(&next)?.is_none() {
-            let header = match header(&self.rpc, next) {
-                Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => {
-                    return self.check_not_behind(&moment).map(|()| None);
-                }
-                header => header?,
+            let Some(header) = known(header(&self.rpc, next))? else {
+                return self.check_not_behind(&moment).map(|()| None);
             };
             if headers.len() >= MAX_BRANCH {
                 // Not `None`: the block exists.
@@ -405,12 +402,8 @@ impl Follower {
 
     /// Adds a transaction that the node has just accepted. Reads everything if it replaced others.
     pub fn take_submitted(&self, transaction: &Transaction) -> Result<(), SyncError> {
-        self.add_submitted(transaction, || {
-            match self.rpc.ask("getmempoolentry", &json!([transaction.compute_txid()])) {
-                Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => Ok(None),
-                entry => entry.map(Some),
-            }
-        })
+        let params = json!([transaction.compute_txid()]);
+        self.add_submitted(transaction, || known(self.rpc.ask("getmempoolentry", &params)))
     }
 
     /// As [`Self::take_submitted`], with the JSON results of `getbestblockhash` and `getmempoolentry` right after the acceptance.

@@ -5,21 +5,18 @@ use std::sync::Arc;
 use bitcoin::{Amount, BlockHash, Network, SignedAmount, Txid, Weight, Wtxid};
 use outrigger_node::{NodeError, Result};
 use outrigger_service::chain::{Deployment, DeploymentRule, DeploymentStage, NextBlock, SignalledDeployment, Tip};
+use outrigger_service::json::from_json;
 use outrigger_service::mempool::{Candidate, Prioritised, Selected};
-use outrigger_values::Blob;
 use outrigger_values::amount::Saturating;
+use outrigger_values::{Blob, RpcErrorCode};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::answers::Hex;
 use super::blocks::transaction;
-use super::error::AskError;
-use super::rpc::{INVALID_ADDRESS_OR_KEY, METHOD_NOT_FOUND, Rpc};
-
-/// bitcoind's error codes if the node has no peers, or is in its initial download.
-const NOT_CONNECTED: i32 = -9;
-const INITIAL_DOWNLOAD: i32 = -10;
+use super::error::{AskError, known};
+use super::rpc::Rpc;
 
 /// `getblocktemplate`.
 #[derive(Deserialize)]
@@ -52,7 +49,12 @@ impl Template {
     pub fn ask(rpc: &Rpc, network: Network) -> Result<Self> {
         let rules: &[&str] = if network == Network::Signet { &["segwit", "signet"] } else { &["segwit"] };
         match rpc.ask("getblocktemplate", &json!([{"rules": rules}])) {
-            Err(AskError::Rpc { error, .. }) if matches!(error.code.0, NOT_CONNECTED | INITIAL_DOWNLOAD) => {
+            Err(AskError::Rpc { error, .. })
+                if matches!(
+                    error.code,
+                    RpcErrorCode::CLIENT_NOT_CONNECTED | RpcErrorCode::CLIENT_IN_INITIAL_DOWNLOAD
+                ) =>
+            {
                 Err(NodeError::Unavailable(error.message))
             }
             answer => Ok(answer?),
@@ -188,11 +190,8 @@ struct StatisticsAnswer {
 
 /// The deployments as of a block; `None` if the node does not know it.
 pub fn deployments(rpc: &Rpc, hash: BlockHash) -> Result<Option<Vec<Deployment>>> {
-    let answer: DeploymentsAnswer = match rpc.ask("getdeploymentinfo", &json!([hash])) {
-        Err(error) if error.code() == Some(INVALID_ADDRESS_OR_KEY) => return Ok(None),
-        answer => answer?,
-    };
-    answer.read().map(Some)
+    let answer = known(rpc.ask::<DeploymentsAnswer>("getdeploymentinfo", &json!([hash])))?;
+    answer.map(DeploymentsAnswer::read).transpose()
 }
 
 impl DeploymentsAnswer {
@@ -230,15 +229,9 @@ fn progress(answer: SignalsAnswer, next: u32) -> std::result::Result<SignalledDe
     })
 }
 
+/// bitcoind's names are those of BIP 9, as in the JSON form of a stage.
 fn stage(status: String) -> std::result::Result<DeploymentStage, String> {
-    Ok(match status.as_str() {
-        "defined" => DeploymentStage::Defined,
-        "started" => DeploymentStage::Started,
-        "locked_in" => DeploymentStage::LockedIn,
-        "active" => DeploymentStage::Active,
-        "failed" => DeploymentStage::Failed,
-        _ => return Err(format!("the status '{status}'")),
-    })
+    from_json(&json!(status)).map_err(|_| format!("the status '{status}'"))
 }
 
 /// In satoshi.
@@ -252,7 +245,7 @@ struct PrioritisedAnswer {
 pub fn prioritised(rpc: &Rpc) -> Result<Vec<Prioritised>> {
     type Answer = std::collections::BTreeMap<Txid, PrioritisedAnswer>;
     let answer: Answer = match rpc.ask("getprioritisedtransactions", &json!([])) {
-        Err(error) if error.code() == Some(METHOD_NOT_FOUND) => {
+        Err(error) if error.code() == Some(RpcErrorCode::METHOD_NOT_FOUND) => {
             return Err(NodeError::Unsupported(
                 "'prioritised' needs a node of Bitcoin Core 26 or later, which has getprioritisedtransactions".into(),
             ));

@@ -212,7 +212,6 @@ impl Change<'_> {
         }
         events.append(&mut pool.events);
         drop(pool);
-        node.selector.changed();
         events.push(NodeEvent::TipChanged { hash: tip.hash, height: tip.height });
         node.tell(events);
         synced

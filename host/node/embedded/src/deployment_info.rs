@@ -22,7 +22,7 @@ impl EmbeddedNode {
         let Some(testdummy) = testdummy(&chain.tree, hash) else { return Ok(None) };
         drop(chain);
         let buried = BURIED.map(|(name, height)| (name, DeploymentRule::Buried { height }));
-        let signalled = [(TESTDUMMY, testdummy), ("taproot", taproot())]
+        let signalled = [(TESTDUMMY, testdummy), ("taproot", always_active(TAPROOT_BIT))]
             .map(|(name, progress)| (name, DeploymentRule::Signalled { progress }));
         let all = buried.into_iter().chain(signalled);
         Ok(Some(all.map(|(name, rule)| Deployment { name: name.to_owned(), rule }).collect()))
@@ -40,24 +40,20 @@ fn testdummy(tree: &Tree, hash: BlockHash) -> Option<SignalledDeployment> {
         seen.reverse();
     }
     Some(SignalledDeployment {
-        bit: TESTDUMMY_BIT,
         start_time: 0,
-        timeout: NO_TIMEOUT,
-        min_activation_height: 0,
         stage: own.stage,
         since: own.since,
         next_stage,
         next_since,
-        period: PERIOD,
-        threshold: THRESHOLD,
         signals: seen,
+        ..always_active(TESTDUMMY_BIT)
     })
 }
 
-/// Bitcoin Core 29 reports taproot as a signalled deployment, although regtest has it from the first block.
-fn taproot() -> SignalledDeployment {
+/// A deployment that is active from the first block. Bitcoin Core 29 reports taproot as such a signalled deployment on regtest.
+fn always_active(bit: u8) -> SignalledDeployment {
     SignalledDeployment {
-        bit: TAPROOT_BIT,
+        bit,
         start_time: ALWAYS_ACTIVE,
         timeout: NO_TIMEOUT,
         min_activation_height: 0,

@@ -14,8 +14,6 @@ pub enum EmbeddedError {
     UnknownBlock(BlockHash),
     #[error("the chain database: {}{}", .0, advice(.0))]
     Store(#[from] StoreError),
-    #[error("cannot start a thread: {0}")]
-    Thread(std::io::Error),
     #[error("cannot make the directory of the chain database: {0}")]
     Directory(std::io::Error),
     /// A row is missing or invalid.
@@ -48,7 +46,6 @@ impl From<EmbeddedError> for NodeError {
         match error {
             EmbeddedError::UnknownBlock(hash) => Self::UnknownBlock(hash),
             EmbeddedError::Network(_) => Self::Refused(text),
-            EmbeddedError::Thread(_) => Self::Internal(text),
             EmbeddedError::Store(_) | EmbeddedError::Directory(_) | EmbeddedError::Corrupt { .. } => {
                 Self::Storage(text)
             }

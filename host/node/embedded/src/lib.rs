@@ -50,7 +50,7 @@ pub use store::LAYOUT;
 
 use mempool::Pool;
 use outrigger_node::{Clock, NodeEvent, Observer};
-use select::Selector;
+use select::BlockSelection;
 use snapshot::ChainSnapshot;
 use store::rows::{BlockEntry, Failure, Validity};
 use store::{Reading, Store};
@@ -63,8 +63,9 @@ pub struct EmbeddedNode {
     store: Store,
     clock: Clock,
     chain: Mutex<Chain>,
-    pool: Arc<RwLock<Pool>>,
-    selector: Selector,
+    pool: RwLock<Pool>,
+    /// The last selection for a block. Its lock comes before the mempool's.
+    selected: parking_lot::Mutex<Option<Arc<BlockSelection>>>,
     best: ArcSwap<Best>,
     cache: ScriptCache,
     observers: RwLock<Vec<Arc<dyn Observer>>>,
@@ -108,10 +109,9 @@ impl EmbeddedNode {
         let best = Best { tip, next_stage: tree.next_stage(&tip.hash)? };
         drop(txn);
         tracing::info!(height = tip.height, hash = %tip.hash, "chain opened");
-        let pool = Arc::new(RwLock::new(Pool::new(settings.mempool.clone(), tip)));
         let node = Self {
-            selector: Selector::start(pool.clone(), settings.clone()).map_err(EmbeddedError::Thread)?,
-            pool,
+            pool: RwLock::new(Pool::new(settings.mempool.clone(), tip)),
+            selected: parking_lot::Mutex::default(),
             best: ArcSwap::from_pointee(best),
             cache: ScriptCache::default(),
             observers: RwLock::default(),
@@ -122,7 +122,6 @@ impl EmbeddedNode {
             store,
         };
         node.load_mempool()?;
-        node.selector.changed();
         Ok(Arc::new(node))
     }
 

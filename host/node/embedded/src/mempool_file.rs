@@ -107,12 +107,13 @@ impl Pool {
         let mut out = serialize(&(VERSION, entries.len() as u64));
         for entry in &entries {
             out.extend_from_slice(&entry.raw);
-            out.extend(serialize(&(i64::try_from(entry.time).unwrap_or(i64::MAX), entry.delta.to_sat())));
+            out.extend(serialize(&(i64::try_from(entry.entered.time).unwrap_or(i64::MAX), entry.delta.to_sat())));
         }
         let absent: Vec<_> = self.prioritised().into_iter().filter(|one| one.modified_fee.is_none()).collect();
         out.extend(serialize(&VarInt::from(absent.len())));
         absent.iter().for_each(|one| out.extend(serialize(&(one.txid, one.fee_delta.to_sat()))));
-        let unbroadcast: Vec<Txid> = entries.iter().filter(|entry| entry.unbroadcast).map(|entry| entry.txid).collect();
+        let unbroadcast: Vec<Txid> =
+            entries.iter().filter(|entry| entry.entered.unbroadcast).map(|entry| entry.txid).collect();
         out.extend(serialize(&VarInt::from(unbroadcast.len())));
         unbroadcast.iter().for_each(|txid| out.extend(serialize(txid)));
         out

@@ -135,7 +135,7 @@ impl Node for EmbeddedNode {
     }
 
     fn candidate(&self, known: Option<u64>) -> Result<Option<Candidate>> {
-        let chosen = self.selector.current();
+        let chosen = self.select();
         if known == Some(chosen.version) {
             return Ok(None);
         }

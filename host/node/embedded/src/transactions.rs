@@ -10,13 +10,12 @@ use outrigger_standard::decode::{Form, transaction_in_form};
 use outrigger_values::FeeRate;
 
 impl EmbeddedNode {
-    /// Changes the mempool, marks the selection as outdated, and notifies the observers. The caller holds the chain's lock.
+    /// Changes the mempool, and notifies the observers. The caller holds the chain's lock.
     pub(super) fn change_pool<R>(&self, change: impl FnOnce(&mut Pool) -> R) -> R {
         let mut pool = self.pool.write();
         let outcome = change(&mut pool);
         let events = std::mem::take(&mut pool.events);
         drop(pool);
-        self.selector.changed();
         self.tell(events);
         outcome
     }

@@ -51,12 +51,9 @@ macro_rules! wire_struct {
             const SHAPE: &'static $crate::wire::Shape = &$crate::wire::Shape::Struct(&$crate::wire::StructShape {
                 name: stringify!($name),
                 docs: &[$($doc),*],
-                fields: &[$($crate::wire::FieldShape {
-                    name: stringify!($field),
-                    docs: &[$($field_doc),*],
-                    since: 0 $(+ $since)?,
-                    shape: <$type as $crate::wire::Wire>::SHAPE,
-                }),*],
+                fields: &[$($crate::wire::FieldShape::of::<$type>(
+                    stringify!($field), &[$($field_doc),*], 0 $(+ $since)?
+                )),*],
             });
             fn put(&self, out: &mut $crate::wire::Writer) {
                 $($crate::wire::Wire::put(&self.$field, out);)*
@@ -109,12 +106,9 @@ macro_rules! wire_enum {
                     docs: &[$($variant_doc),*],
                     since: 0 $(+ $since)?,
                     tag: $tag,
-                    fields: &[$($($crate::wire::FieldShape {
-                        name: stringify!($field),
-                        docs: &[$($field_doc),*],
-                        since: 0 $(+ $field_since)?,
-                        shape: <$type as $crate::wire::Wire>::SHAPE,
-                    }),*)?],
+                    fields: &[$($($crate::wire::FieldShape::of::<$type>(
+                        stringify!($field), &[$($field_doc),*], 0 $(+ $field_since)?
+                    )),*)?],
                 }),*],
             });
             fn put(&self, out: &mut $crate::wire::Writer) {

@@ -4,6 +4,8 @@
 
 pub use outrigger_abi::layout::Docs;
 
+use super::Wire;
+
 /// How a value is encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
@@ -67,6 +69,13 @@ pub struct FieldShape {
     pub since: u32,
     /// How it is encoded.
     pub shape: &'static Shape,
+}
+
+impl FieldShape {
+    /// A field of this type.
+    pub const fn of<T: Wire>(name: &'static str, docs: Docs, since: u32) -> Self {
+        Self { name, docs, since, shape: T::SHAPE }
+    }
 }
 
 /// One of several variants.

@@ -288,7 +288,7 @@ impl Pool {
                 self.check_feerate(size, modified, now)?;
             }
         }
-        let EntryTime { time, height, unbroadcast } = match rules.terms() {
+        let entered = match rules.terms() {
             Terms::Again(Some(entry_time)) | Terms::Kept(entry_time) => entry_time,
             Terms::Again(None) => EntryTime { time: now, height: view.tip.height, unbroadcast: false },
             // As in Bitcoin Core, submitpackage does not mark transactions: it finds them in the mempool already when it
@@ -307,9 +307,7 @@ impl Pool {
             sigops,
             fee,
             delta,
-            time,
-            height,
-            unbroadcast,
+            entered,
             order: 0,
             parents: BTreeSet::new(),
             children: BTreeSet::new(),

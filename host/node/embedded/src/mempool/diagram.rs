@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use bitcoin::{SignedAmount, Txid};
+use outrigger_values::FeeFrac;
 use outrigger_values::amount::Saturating;
 
-use super::entry::{Entry, FeeFrac};
+use super::entry::Entry;
 use super::graph::Graph;
 
 /// Sets of transactions that are mined together, the highest feerate first.

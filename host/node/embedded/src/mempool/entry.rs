@@ -1,6 +1,5 @@
 //! Entries of the mempool, and the feerates that order them.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
@@ -8,7 +7,7 @@ use bitcoin::{Amount, SignedAmount, Transaction, Txid, Weight, Wtxid};
 use outrigger_script::ScriptError;
 use outrigger_service::mempool::{MempoolEntry, PackageMember};
 use outrigger_values::amount::Saturating;
-use outrigger_values::{Blob, FeeRate};
+use outrigger_values::{Blob, FeeFrac, FeeRate};
 
 use crate::decode::Ids;
 
@@ -36,7 +35,7 @@ pub struct EntryTime {
     pub time: u64,
     /// The tip's height at entry.
     pub height: u32,
-    /// Whether the transaction was submitted to this node, and has been in no block.
+    /// Whether the transaction was submitted to this node, and has been in no block. No peer ever confirms receipt.
     pub unbroadcast: bool,
 }
 
@@ -92,35 +91,6 @@ pub fn paid_feerate(fee: SignedAmount, size: u64) -> FeeRate {
     FeeRate::paid(fee.to_unsigned().unwrap_or(Amount::ZERO), size)
 }
 
-/// A fee and a size (bitcoind's `FeeFrac`): a feerate that compares exactly, without a division.
-#[derive(Clone, Copy, Debug)]
-pub struct FeeFrac {
-    pub fee: SignedAmount,
-    /// In virtual bytes.
-    pub size: u64,
-}
-
-impl Ord for FeeFrac {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let product = |fee: SignedAmount, size: u64| i128::from(fee.to_sat()) * i128::from(size);
-        product(self.fee, other.size).cmp(&product(other.fee, self.size))
-    }
-}
-
-impl PartialOrd for FeeFrac {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for FeeFrac {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for FeeFrac {}
-
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub tx: Arc<Transaction>,
@@ -134,12 +104,7 @@ pub struct Entry {
     pub sigops: u64,
     pub fee: Amount,
     pub delta: SignedAmount,
-    /// The time of entry, in Unix seconds.
-    pub time: u64,
-    /// The tip's height at entry.
-    pub height: u32,
-    /// Whether the transaction was submitted to this node, and has been in no block. No peer ever confirms receipt.
-    pub unbroadcast: bool,
+    pub entered: EntryTime,
     /// The order of arrival.
     pub order: u64,
     /// The entries whose outputs it spends.
@@ -190,10 +155,6 @@ impl Entry {
         2 * self.raw.len() as u64 + ENTRY_OVERHEAD
     }
 
-    pub fn entry_time(&self) -> EntryTime {
-        EntryTime { time: self.time, height: self.height, unbroadcast: self.unbroadcast }
-    }
-
     /// The result of an accepted transaction, with its effective feerate and the transactions that share this feerate.
     pub fn accepted(&self, feerate: FeeRate, included: Vec<Wtxid>) -> PackageMember {
         PackageMember::Accepted { virtual_size: self.virtual_size(), fee: self.fee, feerate, included }
@@ -208,8 +169,8 @@ impl Entry {
             virtual_size: self.virtual_size(),
             fee: self.fee,
             modified_fee: self.modified_fee(),
-            time: self.time,
-            height: self.height,
+            time: self.entered.time,
+            height: self.entered.height,
             ancestor_count: self.ancestors.count,
             ancestor_size: self.ancestors.size,
             ancestor_fees: self.ancestors.fees,
@@ -219,7 +180,7 @@ impl Entry {
             depends: self.parents.iter().copied().collect(),
             spent_by: self.children.iter().copied().collect(),
             replaceable,
-            unbroadcast: self.unbroadcast,
+            unbroadcast: self.entered.unbroadcast,
         }
     }
 }
@@ -232,13 +193,5 @@ mod tests {
     fn many_signature_operations_make_a_transaction_large() {
         assert_eq!(virtual_size(Weight::from_wu(401), 1), 101);
         assert_eq!(virtual_size(Weight::from_wu(400), 80), 400);
-    }
-
-    #[test]
-    fn feerates_compare_without_division() {
-        let rate = |fee, size| FeeFrac { fee: SignedAmount::from_sat(fee), size };
-        assert_eq!(rate(1, 3), rate(2, 6));
-        assert!(rate(i64::MAX, 1) > rate(i64::MAX, 2));
-        assert!(rate(-1, 1) < rate(0, 1));
     }
 }

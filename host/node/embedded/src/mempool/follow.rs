@@ -64,7 +64,7 @@ impl Pool {
             let offer = Offer::new(tx.clone(), &raw);
             match self.examine(view, &offer, Rules::Alone(Terms::Again(None)), FeeRate::ZERO) {
                 Ok(admissible) => {
-                    let time = admissible.entry.time;
+                    let time = admissible.entry.entered.time;
                     self.add(admissible.entry, time);
                 }
                 Err(rejection) => {
@@ -78,12 +78,11 @@ impl Pool {
 
     /// Puts a former entry back. Returns the txid if the transaction is no longer valid.
     fn put_back(&mut self, view: &View, entry: Entry) -> Option<Txid> {
-        let entry_time = entry.entry_time();
-        let Entry { tx, raw, txid, wtxid, .. } = entry;
+        let Entry { tx, raw, txid, wtxid, entered, .. } = entry;
         match self.examine(
             view,
             &Offer { tx, raw, txid, wtxid, failed_script: OnceLock::new() },
-            Rules::Alone(Terms::Again(Some(entry_time))),
+            Rules::Alone(Terms::Again(Some(entered))),
             FeeRate::ZERO,
         ) {
             Ok(admissible) => self.graph.insert(admissible.entry),

@@ -57,8 +57,8 @@ impl Graph {
         if self.oldest >= time {
             return Vec::new();
         }
-        self.oldest = self.entries.values().map(|entry| entry.time).min().unwrap_or(u64::MAX);
-        self.entries.values().filter(|entry| entry.time < time).map(|entry| entry.txid).collect()
+        self.oldest = self.entries.values().map(|entry| entry.entered.time).min().unwrap_or(u64::MAX);
+        self.entries.values().filter(|entry| entry.entered.time < time).map(|entry| entry.txid).collect()
     }
 
     pub fn spender(&self, outpoint: &OutPoint) -> Option<&Txid> {
@@ -122,9 +122,9 @@ impl Graph {
         self.totals.add(&own);
         self.usage += entry.usage();
         self.fees = self.fees.saturating_add(entry.fee);
-        self.unbroadcast += u64::from(entry.unbroadcast);
+        self.unbroadcast += u64::from(entry.entered.unbroadcast);
         self.order.insert(entry.order, txid);
-        self.oldest = self.oldest.min(entry.time);
+        self.oldest = self.oldest.min(entry.entered.time);
         self.entries.insert(txid, entry);
     }
 
@@ -160,7 +160,7 @@ impl Graph {
         self.totals.subtract(&own);
         self.usage = self.usage.saturating_sub(entry.usage());
         self.fees = self.fees.saturating_sub(entry.fee);
-        self.unbroadcast = self.unbroadcast.saturating_sub(u64::from(entry.unbroadcast));
+        self.unbroadcast = self.unbroadcast.saturating_sub(u64::from(entry.entered.unbroadcast));
         self.order.remove(&entry.order);
         Some(entry)
     }
@@ -211,7 +211,7 @@ impl Graph {
         }
         assert_eq!(self.totals, totals);
         assert_eq!(self.order.len(), self.entries.len());
-        assert_eq!(self.unbroadcast, self.entries.values().filter(|entry| entry.unbroadcast).count() as u64);
+        assert_eq!(self.unbroadcast, self.entries.values().filter(|entry| entry.entered.unbroadcast).count() as u64);
         assert_eq!(self.spent.len(), self.entries.values().map(|entry| entry.tx.input.len()).sum::<usize>());
     }
 }

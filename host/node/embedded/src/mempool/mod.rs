@@ -25,7 +25,7 @@ use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
 
 pub use admit::{Admissible, Rejection, Rules, Terms};
-pub use entry::{Entry, EntryTime, FeeFrac, Offer, Totals, pays};
+pub use entry::{Entry, EntryTime, Offer, Totals, pays};
 pub use package::{describe as describe_rejection, fail, outcome_of};
 
 use super::params::MempoolLimits;

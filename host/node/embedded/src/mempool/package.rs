@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, HashSet};
 
 use bitcoin::{OutPoint, SignedAmount, Txid, Wtxid};
 use outrigger_service::mempool::{PackageMember, PackageOutcome};
-use outrigger_values::FeeRate;
 use outrigger_values::amount::Saturating;
+use outrigger_values::{FeeFrac, FeeRate};
 
 use super::admit::{CheckedTransaction, Rejection, Rules};
 use super::diagram::check_improvement;
-use super::entry::{FeeFrac, Offer, paid_feerate};
+use super::entry::{Offer, paid_feerate};
 use super::policy::dust;
 use super::replace::{CandidateTransaction, check_count, check_fee};
 use super::{Pool, View};

@@ -98,28 +98,21 @@ impl Pool {
         measured: &CandidateTransaction,
     ) -> Result<(), ValidationError> {
         let name = named(offer.txid, offer.wtxid);
-        let here: Vec<&Entry> = measured.ancestors.iter().filter_map(|txid| self.graph.get(txid)).collect();
-        let spends = |tx: &Transaction, txid: &Txid| tx.input.iter().any(|input| input.previous_output.txid == *txid);
-        let beside: Vec<&Offer> = package.iter().filter(|other| spends(&offer.tx, &other.txid)).collect();
+        let spends = |txid: Txid| offer.tx.input.iter().any(|input| input.previous_output.txid == txid);
+        // The ancestors of the mempool, then the parents of the package: each, its name and whether it has a child.
+        let here = measured.ancestors.iter().filter_map(|txid| self.graph.get(txid));
+        let here = here.map(|one| (one.txid, &one.tx, named(one.txid, one.wtxid), one.descendants.count > 1));
+        let beside = package.iter().filter(|other| spends(other.txid));
+        let beside = beside.map(|one| (one.txid, &one.tx, named(one.txid, one.wtxid), false));
+        let parents: Vec<_> = here.chain(beside).collect();
         if !is_truc(&offer.tx) {
-            for parent in &here {
-                check_version(&offer.tx, &name, &parent.tx, &named(parent.txid, parent.wtxid))?;
-            }
-            return beside
-                .iter()
-                .try_for_each(|parent| check_version(&offer.tx, &name, &parent.tx, &named(parent.txid, parent.wtxid)));
+            return parents.iter().try_for_each(|(_, tx, parent, _)| check_version(&offer.tx, &name, tx, parent));
         }
         check_size(&name, measured.size, false)?;
-        if here.len() + beside.len() + 1 > MAX_ANCESTORS {
+        if parents.len() + 1 > MAX_ANCESTORS {
             return Err(too_many_ancestors(&name));
         }
-        let (parent, tx, parent_name, has_child) = match (here.first(), beside.first()) {
-            (Some(parent), _) => {
-                (parent.txid, &parent.tx, named(parent.txid, parent.wtxid), parent.descendants.count > 1)
-            }
-            (None, Some(parent)) => (parent.txid, &parent.tx, named(parent.txid, parent.wtxid), false),
-            (None, None) => return Ok(()),
-        };
+        let Some((parent, tx, parent_name, has_child)) = parents.into_iter().next() else { return Ok(()) };
         check_size(&name, measured.size, true)?;
         check_version(&offer.tx, &name, tx, &parent_name)?;
         for other in package.iter().filter(|other| other.txid != offer.txid) {

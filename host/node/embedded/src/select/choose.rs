@@ -7,9 +7,10 @@ use std::iter::Peekable;
 use bitcoin::{Txid, Weight};
 use foldhash::fast::RandomState;
 use outrigger_service::mempool::Selected;
+use outrigger_values::FeeFrac;
 use outrigger_values::amount::Saturating;
 
-use crate::mempool::{Entry, FeeFrac, Pool, Totals, pays};
+use crate::mempool::{Entry, Pool, Totals, pays};
 use crate::params::{MAX_BLOCK_SIGOPS_COST, Settings};
 use crate::validation::is_final;
 

@@ -6,9 +6,8 @@ use bitcoin::consensus::{deserialize, serialize};
 use bitcoin::{Amount, Sequence, SignedAmount, Transaction, Txid, Weight};
 use outrigger_node::Node;
 use outrigger_service::mempool::{Admission, Candidate, MempoolEntry};
-use outrigger_values::FeeRate;
+use outrigger_values::{FeeFrac, FeeRate};
 
-use super::super::mempool::FeeFrac;
 use super::super::{EmbeddedNode, MempoolLimits, Settings};
 use super::TestNode;
 use super::mempool::{COINBASE, accept};

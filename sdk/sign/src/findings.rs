@@ -1,26 +1,14 @@
-//! The solver's data for one input: solving data of the caller and of the input, and signatures.
+//! The solver's data for one input, and its findings.
 
 use bitcoin::hashes::{Hash, hash160, ripemd160};
 use bitcoin::{Script, ScriptBuf};
 
-use super::signatures::Signatures;
-use super::solving::{HashKind, SolvingSet};
-use outrigger_script::TxContext;
+use super::job::Job;
+use super::solving::HashKind;
 use outrigger_service::wallet::TaprootData;
 
 /// The initial stack of a script, bottom first.
 pub(super) type Elements = Vec<Vec<u8>>;
-
-pub(super) struct Producer<'a> {
-    pub(super) context: &'a TxContext<'a>,
-    pub(super) index: usize,
-    /// The caller's solving data.
-    pub(super) known: &'a SolvingSet,
-    /// The solving data of the input itself.
-    pub(super) own: &'a SolvingSet,
-    pub(super) signatures: &'a mut Signatures,
-    pub(super) met: SolverFindings,
-}
 
 /// The solver's findings in an output's scripts.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -41,7 +29,7 @@ pub struct SolverFindings {
     pub missing_public_keys: Vec<hash160::Hash>,
 }
 
-impl Producer<'_> {
+impl Job<'_> {
     pub(super) fn script(&self, hash: hash160::Hash) -> Option<ScriptBuf> {
         self.known.script(hash).or_else(|| self.own.script(hash)).map(Script::to_owned)
     }
@@ -53,7 +41,8 @@ impl Producer<'_> {
 
     /// The public key with this HASH160, among those with signatures and in the solving data.
     pub(super) fn public_key(&self, hash: hash160::Hash) -> Option<Vec<u8>> {
-        let signed = self.signatures.ecdsa.keys().find(|key| hash160::Hash::hash(key) == hash).map(Vec::as_slice);
+        let signed =
+            self.observer.signatures.ecdsa.keys().find(|key| hash160::Hash::hash(key) == hash).map(Vec::as_slice);
         signed.or_else(|| self.own.public_key(hash)).or_else(|| self.known.public_key(hash)).map(<[u8]>::to_vec)
     }
 

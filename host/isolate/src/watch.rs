@@ -62,7 +62,7 @@ pub fn begin(control: &UnixStream, plan: &Plan, launch: &Launch) -> std::io::Res
     let hear = move |event: Event<'_>| match event {
         Event::Denied(denial) => {
             status.denied(denial);
-            let kind = denial.kind.name();
+            let kind = denial.kind.into_str();
             if rate.allows(drop) {
                 tracing::warn!(plugin, kind, "the sandbox denied the plugin: {denial}");
             }

@@ -333,7 +333,7 @@ fn sockets(plugin: &str, launch: &mut Launch<'_>) -> Result<Option<Sockets>, Sta
         if rate.allows(drop) {
             tracing::warn!(
                 plugin = id,
-                kind = kind.name(),
+                kind = kind.into_str(),
                 "the host denied the plugin: {denial}; its reach has no such entry"
             );
         }

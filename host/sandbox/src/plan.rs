@@ -20,14 +20,17 @@ pub struct Plan {
     pub policy: Policy,
 }
 
-/// The fallback if the system does not support every layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Whether a process is confined, and the fallback if the system does not support every layer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// Fail unless system calls are filtered, and a root or Landlock bounds files.
+    #[default]
     Require,
     /// Enforce what is supported, and report the rest.
     BestEffort,
+    /// Not confined: for debugging.
+    None,
 }
 
 /// The layers that a system supports, or that a process enforces. A system has neither `limits` nor `hidden`.

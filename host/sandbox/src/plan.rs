@@ -86,7 +86,7 @@ pub enum SandboxError {
 
 impl SandboxError {
     #[cfg(target_os = "linux")]
-    pub(crate) fn step(step: &'static str) -> impl Fn(rustix::io::Errno) -> Self {
-        move |errno| Self::Step { step, source: errno.into() }
+    pub(crate) fn step<E: Into<std::io::Error>>(step: &'static str) -> impl Fn(E) -> Self {
+        move |error| Self::Step { step, source: error.into() }
     }
 }

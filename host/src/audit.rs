@@ -16,7 +16,7 @@ use outrigger_base::replace::unless_absent;
 use outrigger_rpc::{Answer, Failure, HOST_USER, Origin, ResultText, origin_of};
 use outrigger_service::policy::Act;
 use outrigger_services::JudgedAct;
-use outrigger_upstream::Method;
+use outrigger_upstream::traits::MONEY;
 use parking_lot::Mutex;
 use rustix::fs::{Access, access};
 use rustix::process::geteuid;
@@ -250,7 +250,7 @@ impl AuditEntry {
         let line = &mut self.line;
         (line.outcome, line.code) = match answer {
             Ok(result) => {
-                let moves_money = method(&line.method).is_some_and(Method::moves_money);
+                let moves_money = method(&line.method).is_some_and(|method| method.is(MONEY));
                 if let (true, ResultText::Bytes(text)) = (moves_money, result) {
                     line.txid = transactions(text);
                 }

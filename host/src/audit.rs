@@ -16,7 +16,7 @@ use outrigger_base::replace::unless_absent;
 use outrigger_rpc::{Answer, Failure, HOST_USER, Origin, ResultText, origin_of};
 use outrigger_service::policy::Act;
 use outrigger_services::JudgedAct;
-use outrigger_upstream::Method;
+use outrigger_upstream::traits::MONEY;
 use parking_lot::Mutex;
 use rustix::fs::{Access, access};
 use rustix::process::geteuid;
@@ -139,7 +139,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum AuditOutcome {
     Ok,
@@ -148,10 +148,11 @@ enum AuditOutcome {
     /// Not begun: the queue was full, or the node's whitelist forbids it.
     Refused,
     /// The client disconnected, or the host stopped. The call may have been executed.
+    #[default]
     Abandoned,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Line {
     time: String,
     user: String,
@@ -185,14 +186,13 @@ impl AuditLog {
         self.add(&Line {
             time: now(),
             user: query.user.clone(),
-            peer: None,
             wallet: Some(query.wallet.clone()),
             method: query.method.clone(),
             outcome: if refusal.is_some() { AuditOutcome::Refused } else { AuditOutcome::Ok },
-            code: None,
             txid: txid.into_iter().collect(),
             policy: Some((*policy).to_owned()),
             reason: refusal.map(str::to_owned),
+            ..Line::default()
         });
     }
 
@@ -201,14 +201,12 @@ impl AuditLog {
         self.add(&Line {
             time: now(),
             user: HOST_USER.to_owned(),
-            peer: None,
             wallet: Some(wallet.to_owned()),
             method: "wallet.policies".to_owned(),
             outcome: AuditOutcome::Ok,
-            code: None,
-            txid: Vec::new(),
             policy: Some(policy.to_owned()),
             reason: Some("the configuration removes the policy".to_owned()),
+            ..Line::default()
         });
     }
 
@@ -238,16 +236,11 @@ impl AuditEntry {
     pub fn begin(log: &Arc<AuditLog>, request: &Request<'_>) -> Self {
         let origin = origin_of(request);
         let line = Line {
-            time: String::new(),
             user: origin.map(|origin| origin.user.to_string()).unwrap_or_default(),
             peer: origin.and_then(|origin| origin.peer).map(|peer| peer.to_string()),
             wallet: origin.and_then(Origin::shown_wallet),
             method: request.method_name().to_owned(),
-            outcome: AuditOutcome::Abandoned,
-            code: None,
-            txid: Vec::new(),
-            policy: None,
-            reason: None,
+            ..Line::default()
         };
         Self { log: log.clone(), line }
     }
@@ -257,7 +250,7 @@ impl AuditEntry {
         let line = &mut self.line;
         (line.outcome, line.code) = match answer {
             Ok(result) => {
-                let moves_money = method(&line.method).is_some_and(Method::moves_money);
+                let moves_money = method(&line.method).is_some_and(|method| method.is(MONEY));
                 if let (true, ResultText::Bytes(text)) = (moves_money, result) {
                     line.txid = transactions(text);
                 }

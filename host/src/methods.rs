@@ -46,6 +46,8 @@ pub fn members(set: &str) -> Option<impl Iterator<Item = &'static str>> {
 
 #[cfg(test)]
 mod tests {
+    use outrigger_upstream::traits::FILES;
+
     use super::*;
     use crate::{groups, router::builtins};
 
@@ -66,7 +68,7 @@ mod tests {
     #[test]
     fn files_are_touched_by_the_set_node_admin_alone() {
         for set in ["@read", "@send", "@mining", "@wallet"] {
-            assert!(members(set).unwrap().all(|name| !method(name).unwrap().touches_files()), "{set}");
+            assert!(members(set).unwrap().all(|name| !method(name).unwrap().is(FILES)), "{set}");
         }
         assert!(members("@node-admin").unwrap().any(|name| name == "dumptxoutset"));
     }

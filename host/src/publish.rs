@@ -14,7 +14,6 @@ use bitcoin::hashes::Hash;
 use bitcoin::{Block, BlockHash, Transaction, Txid};
 use outrigger_node::{Node, NodeError, NodeEvent, Observer, ReadBlock, Removal};
 use outrigger_zmq::PubSocket;
-use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 use crate::config::{Publication, Topic};
@@ -24,12 +23,12 @@ use crate::config::{Publication, Topic};
 const MAX_TIP_AGE: u64 = 24 * 60 * 60;
 
 /// Queues the node's events for the thread that publishes them.
-pub struct Publisher(Mutex<Sender<NodeEvent>>);
+pub struct Publisher(Sender<NodeEvent>);
 
 impl Observer for Publisher {
     fn notify(&self, event: NodeEvent) {
         // This fails only while the host stops.
-        let _ = self.0.lock().send(event);
+        let _ = self.0.send(event);
     }
 }
 
@@ -59,7 +58,7 @@ impl Publisher {
         let mut worker = Worker { node: node.clone(), outlets, moves, caught_up, left: None, connected: Vec::new() };
         let work = move || worker.run(&events);
         thread::Builder::new().name("publish".into()).spawn(work).map_err(PublishError::Thread)?;
-        Ok(Self(Mutex::new(sender)))
+        Ok(Self(sender))
     }
 }
 
@@ -81,7 +80,7 @@ struct Outlet {
 
 impl Outlet {
     fn send(&mut self, body: &[u8]) {
-        self.socket.send(&[self.topic.name().as_bytes(), body, &self.number.to_le_bytes()]);
+        self.socket.send(&[self.topic.into_str().as_bytes(), body, &self.number.to_le_bytes()]);
         self.number = self.number.wrapping_add(1);
     }
 }

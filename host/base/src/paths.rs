@@ -1,11 +1,35 @@
 //! Absolute paths.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
 
 /// `HOME` names no folder for a path in the home directory.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is in the home directory, and HOME does not name one: give an absolute path (--datadir for data)", .0.display())]
 pub struct NoHome(PathBuf);
+
+/// A path of the configuration, which parsing makes [absolute].
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "PathBuf")]
+pub struct AbsolutePath(PathBuf);
+
+impl TryFrom<PathBuf> for AbsolutePath {
+    type Error = NoHome;
+
+    fn try_from(path: PathBuf) -> Result<Self, NoHome> {
+        absolute(&path).map(Self)
+    }
+}
+
+impl Deref for AbsolutePath {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
 
 /// Replaces a leading `~` by the home directory, and makes the path absolute, since an isolated plugin has another
 /// working directory.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bitcoin::Network;
 use outrigger_abi::ExportedService;
-use outrigger_isolate::{Bounds, Executable, RunnerStatus};
-use outrigger_plugins::answer::DEFAULT_MAX_BYTES;
+use outrigger_isolate::{Executable, RunnerStatus};
+use outrigger_plugins::PluginConfig;
 use outrigger_plugins::calls::Calls;
 use outrigger_plugins::file::PluginFile;
 use outrigger_plugins::grants::{Grant, Holder, RPC, ServiceSource};
@@ -81,28 +81,26 @@ impl Loaded {
             let methods = (name == RPC).then(|| manifest.calls.clone());
             Grant { methods, ..Grant::all(name) }
         };
-        let grants: Vec<Grant> = services.map(grant).collect();
+        let config = PluginConfig {
+            panic_text: true,
+            sandbox: Policy::BestEffort,
+            reach: self.reach.clone(),
+            grants: services.map(grant).collect(),
+            ..PluginConfig::default()
+        };
         let id = self.instances.fetch_add(1, Ordering::Relaxed);
         let launch = Launch {
             id,
             owner: 1,
-            trusted: false,
-            panic_text: true,
-            log: None,
-            grants: &grants,
+            config: &config,
             options,
             services: &InMemory(host),
             release: Arc::new(|| release::PRESENT),
             calls: self.calls.clone(),
             deadline: Some(DEADLINE),
-            max_answer_bytes: DEFAULT_MAX_BYTES,
             health: self.health.clone(),
             runners: self.runners.clone(),
             executable: self.executable.clone(),
-            policy: Some(Policy::BestEffort),
-            reach: self.reach.clone(),
-            bounds: Bounds::NONE,
-            max_store: u64::MAX,
             folder: self.folder.join(format!("folder-{id}")),
             network: Network::Regtest,
             is_checked: true,

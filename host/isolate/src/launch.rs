@@ -28,13 +28,11 @@ pub struct Launch {
     /// of that function, and the host starts the process again after any number of crashes.
     pub is_checked: bool,
     /// The plugin's inline methods. Their functions return at once.
-    pub inline: Arc<[String]>,
+    pub inline: Vec<String>,
     /// The maximum length of an answer, in bytes.
     pub max_answer: usize,
     pub executable: Arc<Executable>,
-    /// Whether the plugin fails or runs with less protection if the system does not support every layer of the sandbox; `None` without a
-    /// sandbox.
-    pub policy: Option<Policy>,
+    pub policy: Policy,
     /// The files and addresses that a process in a sandbox may reach besides its services.
     pub reach: Vec<Reach>,
     pub bounds: Bounds,

@@ -1,13 +1,10 @@
 //! Passes the runner's end of a channel to the runner.
 
-use std::io::{IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-};
+use outrigger_sandbox::{receive_descriptors, send_descriptors};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -18,43 +15,20 @@ pub enum Purpose {
     Own = b'O',
 }
 
-/// The runner reads the socket at once, so the host never blocks. Systems without `MSG_NOSIGNAL` rely on Rust's
-/// start-up code, which ignores SIGPIPE. A runner starts no process that could inherit a descriptor.
-#[cfg(not(target_vendor = "apple"))]
-const FLAGS: (SendFlags, RecvFlags) = (SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT), RecvFlags::CMSG_CLOEXEC);
-#[cfg(target_vendor = "apple")]
-const FLAGS: (SendFlags, RecvFlags) = (SendFlags::DONTWAIT, RecvFlags::empty());
-
 /// Sends a descriptor. Fails if the runner is gone or does not read.
-pub fn send(socket: impl AsFd, purpose: Purpose, channel: BorrowedFd<'_>) -> std::io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let channel = [channel];
-    ancillary.push(SendAncillaryMessage::ScmRights(&channel));
-    rustix::net::sendmsg(socket, &[IoSlice::new(&[purpose as u8])], &mut ancillary, FLAGS.0)?;
-    Ok(())
+pub fn send(socket: impl AsFd, purpose: Purpose, channel: BorrowedFd<'_>) -> io::Result<()> {
+    send_descriptors(socket, &[purpose as u8], &[channel])
 }
 
 /// Waits for a descriptor. `None` once the host has closed its end.
 ///
 /// # Errors
 /// The message has no descriptor or an unknown purpose.
-pub fn receive(socket: &UnixStream) -> std::io::Result<Option<(Purpose, OwnedFd)>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut purpose = [0];
-    let mut parts = [IoSliceMut::new(&mut purpose)];
-    let received = rustix::io::retry_on_intr(|| rustix::net::recvmsg(socket, &mut parts, &mut ancillary, FLAGS.1))?;
-    if received.bytes == 0 {
-        return Ok(None);
-    }
-    let messages = ancillary.drain().filter_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
-        _ => None,
-    });
-    let purpose = [Purpose::Entry, Purpose::Own].into_iter().find(|known| [*known as u8] == purpose);
-    let channel = purpose.zip(messages.flatten().next());
-    channel.map(Some).ok_or_else(|| std::io::ErrorKind::InvalidData.into())
+pub fn receive(socket: &UnixStream) -> io::Result<Option<(Purpose, OwnedFd)>> {
+    let Some((byte, descriptors)) = receive_descriptors(socket)? else { return Ok(None) };
+    let purpose = [Purpose::Entry, Purpose::Own].into_iter().find(|known| *known as u8 == byte);
+    let channel = purpose.zip(descriptors.into_iter().next());
+    channel.map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ struct ProxyState {
 }
 
 struct SharedProxy {
-    launch: Launch,
+    launch: Arc<Launch>,
     backend: Arc<Backend>,
     options: Vec<u8>,
     state: Mutex<ProxyState>,
@@ -91,7 +91,7 @@ impl PluginCode for Proxy {
         let services = launch.services.iter().map(|name| (name.clone(), host.service(name))).collect();
         let shared = Arc::new(SharedProxy {
             backend: Arc::new(Backend { host, services }),
-            launch,
+            launch: Arc::new(launch),
             options: options.to_vec(),
             state: Mutex::new(ProxyState { stage: Stage::Starting, started: false, stops: false }),
             changed: Condvar::new(),
@@ -254,7 +254,7 @@ impl SharedProxy {
         let mut early = 0;
         loop {
             let began = Instant::now();
-            let ServiceEnd::Ended { has_answered } = self.run_one(&mut first) else { return };
+            let Some(has_answered) = self.run_one(&mut first) else { return };
             early = if !has_answered && began.elapsed() < EARLY { early + 1 } else { 0 };
             if self.launch.restartable && !self.launch.is_checked && (1..MAX_EARLY_ENDS).contains(&early) {
                 self.pause(FIRST_PAUSE * 10_u32.pow(early - 1));
@@ -303,26 +303,32 @@ impl SharedProxy {
         sets
     }
 
-    /// Starts a runner and waits for its end.
-    fn run_one(&self, first: &mut Option<Sender<Result<(), String>>>) -> ServiceEnd {
+    /// Starts a runner and waits for its end. Returns whether the runner had answered a call; `None` if the plugin's start failed in its
+    /// first runner.
+    fn run_one(&self, first: &mut Option<Sender<Result<(), String>>>) -> Option<bool> {
         let group = Group::new(&self.launch.plugin, self.launch.bounds);
         let (runner, mut child) = match Runner::spawn(&self.launch, &self.backend, group.as_ref()) {
             Ok(spawned) => spawned,
             Err(reason) => {
                 if let Some(first) = first.take() {
                     let _ = first.send(Err(reason));
-                    return ServiceEnd::Refused;
+                    return None;
                 }
                 tracing::error!(plugin = self.launch.plugin, reason, "the plugin's runner could not be started again");
-                return ServiceEnd::Ended { has_answered: false };
+                return Some(false);
             }
         };
         let process = runner.process.clone();
         let kill = move |why| {
             process.kill(why);
         };
-        self.launch.status.begin(runner.process.pid);
-        self.launch.status.bounded(group.as_ref().map_or(&[][..], |group| &group.limits[..]));
+        {
+            let mut statistics = self.launch.status.write();
+            statistics.pid = Some(runner.process.pid);
+            if let (Some(enforced), Some(group)) = (&mut statistics.enforced, &group) {
+                enforced.limits.extend_from_slice(&group.limits);
+            }
+        }
         self.launch.runners.begin(Box::new(kill));
         let (brought_up, status) = std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name(format!("start-{}", self.launch.plugin));
@@ -331,19 +337,20 @@ impl SharedProxy {
             if coming_up.is_err() {
                 runner.process.kill("no thread to start it on");
             }
-            runner.watch(self.launch.bounds);
+            runner.watch();
             let status = child.wait();
             runner.close();
             let lost = || Err("its start ended without a result".to_owned());
             (coming_up.map_err(|error| error.to_string()).and_then(|up| up.join().unwrap_or_else(|_| lost())), status)
         });
-        self.launch.status.end(runner.process.pid);
+        // A newer runner may already be current.
+        self.launch.status.write().pid.take_if(|known| *known == runner.process.pid);
         let is_up = brought_up.is_ok();
         if let Err(refusal) = brought_up
             && let Some(first) = first.take()
         {
             let _ = first.send(Err(refusal));
-            return ServiceEnd::Refused;
+            return None;
         }
         let how = match status {
             Ok(_) if group.is_some_and(|group| group.was_out_of_memory()) => Ending::Killed(TOO_MUCH_MEMORY),
@@ -351,7 +358,7 @@ impl SharedProxy {
             Err(_) => Ending::Killed("unknown"),
         };
         self.note_end(&runner, how);
-        ServiceEnd::Ended { has_answered: is_up && runner.has_answered() }
+        Some(is_up && runner.has_answered())
     }
 
     /// Makes the plugin's instance in a new runner, and routes calls to it.
@@ -388,7 +395,9 @@ impl SharedProxy {
         if !self.launch.is_checked {
             (self.launch.crashed)(&crash);
         }
-        self.launch.status.crashed(crash);
+        let mut statistics = self.launch.status.write();
+        statistics.crashes += 1;
+        statistics.last_crash = Some(crash);
     }
 
     /// Makes the plugin's instance in a new runner.
@@ -404,13 +413,4 @@ impl SharedProxy {
         enter(Kind::Init, &begin)?;
         if self.state.lock().started { enter(Kind::Start, &[]) } else { Ok(()) }
     }
-}
-
-enum ServiceEnd {
-    /// The plugin's start failed in its first runner.
-    Refused,
-    Ended {
-        /// Whether the runner had answered a call.
-        has_answered: bool,
-    },
 }

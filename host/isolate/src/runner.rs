@@ -25,7 +25,7 @@ use crate::output;
 use crate::passing::{self, Purpose};
 use crate::process::Process;
 use crate::status::Ending;
-use crate::usage::{self, Bounds, Watch};
+use crate::usage::{self, Watch};
 use crate::watch;
 use outrigger_sandbox::Notifier;
 
@@ -84,7 +84,7 @@ pub fn reason_of(bytes: &[u8]) -> String {
 }
 
 pub struct Runner {
-    plugin: String,
+    launch: Arc<Launch>,
     pub process: Arc<Process>,
     control: Mutex<Option<UnixStream>>,
     channels: Channels,
@@ -100,14 +100,16 @@ pub struct Runner {
     /// Decides about system calls that the sandbox forwards.
     _notifier: Option<Notifier>,
     backend: Arc<Backend>,
-    max_answer: usize,
-    inline: Arc<[String]>,
 }
 
 impl Runner {
     /// Starts a runner in this control group, and waits until the runner has loaded the plugin's library. The calling
     /// thread must outlive the runner: the system kills a runner when the thread that started it ends.
-    pub fn spawn(launch: &Launch, backend: &Arc<Backend>, group: Option<&Group>) -> Result<(Arc<Self>, Child), String> {
+    pub fn spawn(
+        launch: &Arc<Launch>,
+        backend: &Arc<Backend>,
+        group: Option<&Group>,
+    ) -> Result<(Arc<Self>, Child), String> {
         let system = |error: std::io::Error| error.to_string();
         let (control, theirs) = UnixStream::pair().map_err(system)?;
         let (out, written) = std::io::pipe().map_err(system)?;
@@ -140,7 +142,12 @@ impl Runner {
     }
 
     /// Sends the first message to a new process, and waits until it is ready.
-    fn meet(launch: &Launch, backend: &Arc<Backend>, child: &Child, control: UnixStream) -> Result<Arc<Self>, String> {
+    fn meet(
+        launch: &Arc<Launch>,
+        backend: &Arc<Backend>,
+        child: &Child,
+        control: UnixStream,
+    ) -> Result<Arc<Self>, String> {
         let process = Arc::new(Process::of(child).map_err(|error| error.to_string())?);
         let until = Instant::now() + READY_PATIENCE;
         control.set_read_timeout(Some(READY_PATIENCE)).map_err(|error| error.to_string())?;
@@ -165,7 +172,7 @@ impl Runner {
         match hear()? {
             (Head { kind: Kind::Confined, .. }, enforced) => {
                 let enforced = enforced.map_err(|discarded| discarded.to_string())?;
-                launch.status.confined(serde_json::from_slice(&enforced).ok());
+                launch.status.write().enforced = serde_json::from_slice(&enforced).ok();
             }
             (head, _) => return Err(FrameError::OutOfTurn(head.kind).to_string()),
         }
@@ -177,7 +184,7 @@ impl Runner {
             (head, _) => return Err(FrameError::OutOfTurn(head.kind).to_string()),
         }
         let runner = Arc::new(Self {
-            plugin: launch.plugin.clone(),
+            launch: launch.clone(),
             process,
             control: Mutex::new(Some(control)),
             channels: Channels::new(launch.bounds),
@@ -189,8 +196,6 @@ impl Runner {
             due: Mutex::default(),
             _notifier: notifier,
             backend: backend.clone(),
-            max_answer: launch.max_answer,
-            inline: launch.inline.clone(),
         });
         for _ in 0..OWN_CHANNELS {
             runner.serve_own().map_err(|error| error.to_string())?;
@@ -214,11 +219,11 @@ impl Runner {
                 }
             });
         };
-        std::thread::Builder::new().name(format!("own-{}", self.plugin)).spawn(serve).map(drop)
+        std::thread::Builder::new().name(format!("own-{}", self.launch.plugin)).spawn(serve).map(drop)
     }
 
     fn limit(&self) -> usize {
-        self.max_answer.max(MAX_REQUEST)
+        self.launch.max_answer.max(MAX_REQUEST)
     }
 
     fn new_channel(&self, purpose: Purpose) -> std::io::Result<Channel> {
@@ -263,7 +268,7 @@ impl Runner {
     pub fn call(&self, call: &RawCall<'_>, depth: usize) -> Result<i32, RunnerGone> {
         let RawCall { token, method, params, deadline_ms, release } = *call;
         let place = u32::try_from(method.len()).unwrap_or(u32::MAX);
-        let inline = if self.inline.iter().any(|name| name.as_bytes() == method) { INLINE } else { 0 };
+        let inline = if self.launch.inline.iter().any(|name| name.as_bytes() == method) { INLINE } else { 0 };
         let code = inline | (release.and_then(|release| i32::try_from(release).ok()).unwrap_or(0) << RELEASE_SHIFT);
         let head = Head { token, code, extra: deadline_ms.unwrap_or(0), place, ..Head::new(Kind::Call) };
         self.open.begin(token, method);
@@ -376,7 +381,7 @@ impl Runner {
             _ => "an invalid message",
         };
         if self.process.kill(why) {
-            tracing::error!(plugin = self.plugin, %error, "the runner violated the protocol and was killed");
+            tracing::error!(plugin = self.launch.plugin, %error, "the runner violated the protocol and was killed");
         }
     }
 
@@ -391,8 +396,9 @@ impl Runner {
     }
 
     /// Waits until the process has ended, and kills it if it exceeds its limits.
-    pub fn watch(&self, bounds: Bounds) {
-        let mut watch = Watch::new(self.process.pid, bounds);
+    pub fn watch(&self) {
+        let (plugin, pid) = (&self.launch.plugin, self.process.pid);
+        let mut watch = Watch::new(pid, self.launch.bounds);
         while !self.process.ends_within(usage::INTERVAL) {
             // The host cannot use a runner with a failed channel, even if the host itself failed to open the channel.
             // `signal` records no reason: a process that ends by itself keeps its own exit status.
@@ -402,7 +408,7 @@ impl Runner {
             let is_due = self.due.lock().is_some_and(|due| due <= Instant::now());
             let overdue = is_due.then_some("a function of the plugin that did not return in time");
             if let Some(reason) = overdue.or_else(|| watch.look()) {
-                tracing::error!(plugin = self.plugin, pid = self.process.pid, reason, "killing the plugin's process");
+                tracing::error!(plugin, pid, reason, "killing the plugin's process");
                 self.process.kill(reason);
                 return;
             }

@@ -6,7 +6,7 @@ use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use outrigger_sandbox::{Denial, Denials, SandboxLayers};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 /// An unexpected end of a runner.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -122,34 +122,12 @@ impl RunnerStatus {
         self.0.lock().clone()
     }
 
-    pub(crate) fn confined(&self, enforced: Option<SandboxLayers>) {
-        self.0.lock().enforced = enforced;
-    }
-
-    /// Adds the limits of the runner's control group, as text.
-    pub(crate) fn bounded(&self, limits: &[String]) {
-        if let Some(enforced) = &mut self.0.lock().enforced {
-            enforced.limits.extend_from_slice(limits);
-        }
+    pub(crate) fn write(&self) -> MutexGuard<'_, RunnerStatistics> {
+        self.0.lock()
     }
 
     pub fn denied(&self, denial: &Denial) {
-        self.0.lock().denials.add(denial.clone());
-    }
-
-    pub(crate) fn begin(&self, pid: u32) {
-        self.0.lock().pid = Some(pid);
-    }
-
-    /// Records the end of a runner. A newer runner may already be current.
-    pub(crate) fn end(&self, pid: u32) {
-        self.0.lock().pid.take_if(|known| *known == pid);
-    }
-
-    pub(crate) fn crashed(&self, crash: Crash) {
-        let mut statistics = self.0.lock();
-        statistics.crashes += 1;
-        statistics.last_crash = Some(crash);
+        self.write().denials.add(denial.clone());
     }
 }
 

@@ -33,7 +33,10 @@ pub fn support() -> &'static SandboxLayers {
 
 /// The sandbox of a plugin's runner; `None` if it is not confined.
 pub fn plan(launch: &Launch) -> Result<Option<Plan>, String> {
-    let Some(policy) = launch.policy else { return Ok(None) };
+    let policy = launch.policy;
+    if policy == Policy::None {
+        return Ok(None);
+    }
     let support = support();
     if policy == Policy::Require && !support.suffices() {
         return Err(SandboxError::Missing { missing: support.missing.clone() }.to_string());
@@ -62,7 +65,7 @@ pub fn begin(control: &UnixStream, plan: &Plan, launch: &Launch) -> std::io::Res
     let hear = move |event: Event<'_>| match event {
         Event::Denied(denial) => {
             status.denied(denial);
-            let kind = denial.kind.name();
+            let kind = denial.kind.into_str();
             if rate.allows(drop) {
                 tracing::warn!(plugin, kind, "the sandbox denied the plugin: {denial}");
             }

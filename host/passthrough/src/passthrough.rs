@@ -11,6 +11,7 @@ use http::StatusCode;
 use http_body_util::BodyExt;
 use outrigger_rpc::{COOKIE_USER, Call, Failure, Origin, RestReply, ResultStream, ResultText};
 use outrigger_sdk::manifest::MethodSpec;
+use outrigger_upstream::traits::{CHAIN, FILES, NODE, OTHERS, SHORT, SUBMITS};
 use outrigger_upstream::{Figures, LOST, Method, Reply, Upstream, UpstreamError, may_have_effects, method};
 use outrigger_values::{RpcError, RpcErrorCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -88,7 +89,7 @@ impl Passthrough {
         }
         let path = self.path(call);
         let mut submission = None;
-        let result = match known.is_some_and(Method::is_short) && may_gather(&path, call) {
+        let result = match known.is_some_and(|known| known.is(SHORT)) && may_gather(&path, call) {
             true => forward_gathered(&self.upstream, call).await,
             false => tokio::select! {
                 result = self.send(&path, call, &mut submission) => result,
@@ -96,7 +97,7 @@ impl Passthrough {
             },
         };
         if result.is_ok() {
-            if known.is_some_and(|known| known.submits_transactions() || known.changes_chain()) {
+            if known.is_some_and(|known| known.is(SUBMITS | CHAIN)) {
                 self.taps.changed(submission).await;
             } else if name == "syncwithvalidationinterfacequeue" {
                 self.taps.wallets_synced().await;
@@ -170,8 +171,7 @@ impl Passthrough {
         let Some(method) = method(name) else {
             return (!(is_operator || origin.unknown_methods)).then_some(Failure::UnknownMethod);
         };
-        let is_refused = (origin.is_confined() && (method.changes_node() || method.manages_wallets()))
-            || (!is_operator && method.touches_files());
+        let is_refused = (origin.is_confined() && method.is(NODE | OTHERS)) || (!is_operator && method.is(FILES));
         is_refused.then_some(Failure::Forbidden)
     }
 

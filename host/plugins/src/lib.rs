@@ -30,4 +30,4 @@ pub mod secrets;
 mod settings;
 pub mod trust;
 
-pub use settings::{Isolation, LogLevel, MAX_LINKS, PluginConfig, Reload, Routes, Sandbox, Wrap, seconds};
+pub use settings::{Isolation, LogLevel, MAX_LINKS, PluginConfig, Reload, Routes, Wrap, seconds};

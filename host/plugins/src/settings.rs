@@ -24,7 +24,7 @@ pub const DEFAULT_MAX_THREADS: u32 = 256;
 /// The default bound of a plugin's store, in MiB.
 pub const DEFAULT_MAX_STORE_MIB: u32 = 256;
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PluginConfig {
     /// The library: a path, or a bare name that the host looks up in `--plugin-dir`, beside the executable, in
@@ -48,7 +48,7 @@ pub struct PluginConfig {
     pub isolated: Option<bool>,
     /// The sandbox of its process, if it is isolated.
     #[serde(default)]
-    pub sandbox: Sandbox,
+    pub sandbox: Policy,
     /// The files and addresses that its process may reach, besides its services.
     #[serde(default)]
     pub reach: Vec<Reach>,
@@ -66,7 +66,8 @@ pub struct PluginConfig {
     pub max_store_mib: Option<u32>,
     /// Whether a new instance starts beside the old one, or after it has ended. The default is [`PluginConfig::reload`]'s.
     pub reload: Option<Reload>,
-    grants: Option<Vec<Grant>>,
+    #[serde(default)]
+    pub grants: Vec<Grant>,
     /// Its options, as declared in its manifest.
     #[serde(default)]
     pub options: Map<String, Value>,
@@ -194,19 +195,6 @@ pub enum Reload {
     After,
 }
 
-/// The sandbox of an isolated plugin's process.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sandbox {
-    /// The plugin is not started if the system does not allow a sandbox.
-    #[default]
-    Require,
-    /// Confined as far as the system allows.
-    BestEffort,
-    /// Not confined: for debugging.
-    None,
-}
-
 /// Which plugins run in their own processes by default.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -228,15 +216,6 @@ impl Isolation {
 }
 
 impl PluginConfig {
-    /// The policy of its process's sandbox, if it is isolated; `None` without a sandbox.
-    pub fn policy(&self) -> Option<Policy> {
-        match self.sandbox {
-            Sandbox::Require => Some(Policy::Require),
-            Sandbox::BestEffort => Some(Policy::BestEffort),
-            Sandbox::None => None,
-        }
-    }
-
     /// Whether it is a policy with a store. Two instances that judge at the same time would each allow up to the policy's limit.
     pub fn judges_by_its_store(&self, manifest: &Manifest) -> bool {
         let judges = manifest.provides.iter().any(|service| service == POLICY);
@@ -261,7 +240,7 @@ impl PluginConfig {
     }
 
     pub fn grants(&self) -> &[Grant] {
-        self.grants.as_deref().unwrap_or_default()
+        &self.grants
     }
 
     pub fn max_answer_bytes(&self) -> usize {

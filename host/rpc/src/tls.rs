@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use outrigger_base::paths::AbsolutePath;
 use parking_lot::Mutex;
+use serde::Deserialize;
 use thiserror::Error;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -25,15 +27,18 @@ pub(super) const HANDSHAKE_BYTE: u8 = 22;
 /// How often new connections check the files for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The section `[rpc.tls]` of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TlsSettings {
     /// The certificate with its chain, in PEM.
-    pub certificate: PathBuf,
+    pub certificate: AbsolutePath,
     /// Its private key, in PEM.
-    pub key: PathBuf,
-    /// The authorities whose certificates clients must present; `None` asks for none.
-    pub client_ca: Option<PathBuf>,
+    pub key: AbsolutePath,
+    /// The authorities that must have issued clients' certificates, in PEM; by default, clients need no certificate.
+    pub client_ca: Option<AbsolutePath>,
     /// Whether the common name of a client's certificate is its user name.
+    #[serde(default)]
     pub client_users: bool,
 }
 
@@ -153,8 +158,8 @@ impl Watched {
 
 impl TlsSettings {
     fn stamps(&self) -> Vec<Option<Stamp>> {
-        let stamp = |path: &PathBuf| {
-            let about = fs::metadata(path).ok()?;
+        let stamp = |path: &AbsolutePath| {
+            let about = fs::metadata(&**path).ok()?;
             Some((about.ino(), about.size(), about.ctime(), about.ctime_nsec()))
         };
         [&self.certificate, &self.key].into_iter().chain(&self.client_ca).map(stamp).collect()
@@ -162,13 +167,14 @@ impl TlsSettings {
 
     fn read(&self) -> Result<Current, TlsError> {
         let chain = certificates("rpc.tls.certificate", &self.certificate)?;
-        let of_key = |reason: String| TlsError { setting: "rpc.tls.key", path: self.key.clone(), reason };
-        let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|error| of_key(pem_reason(&error, "private key")))?;
+        let of_key = |reason: String| TlsError { setting: "rpc.tls.key", path: self.key.to_path_buf(), reason };
+        let key =
+            PrivateKeyDer::from_pem_file(&*self.key).map_err(|error| of_key(pem_reason(&error, "private key")))?;
         let mut authorities = Vec::new();
         let builder = match &self.client_ca {
             None => ServerConfig::builder().with_no_client_auth(),
             Some(path) => {
-                let of_ca = |reason| TlsError { setting: "rpc.tls.client_ca", path: path.clone(), reason };
+                let of_ca = |reason| TlsError { setting: "rpc.tls.client_ca", path: path.to_path_buf(), reason };
                 let mut roots = RootCertStore::empty();
                 authorities = certificates("rpc.tls.client_ca", path)?;
                 for authority in &authorities {

@@ -17,6 +17,7 @@
 
 mod closure;
 mod denial;
+mod descriptors;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(not(target_os = "linux"))]
@@ -26,6 +27,7 @@ mod reach;
 
 pub use closure::library_closure;
 pub use denial::{Denial, Denials, Event, FLOOD, Kind, OfKind};
+pub use descriptors::{receive_descriptors, send_descriptors};
 #[cfg(target_os = "linux")]
 pub use linux::{Listener, Notifier, Watch, confine, probe};
 #[cfg(not(target_os = "linux"))]

@@ -22,7 +22,7 @@ pub fn confine(
 ) -> Result<SandboxLayers, SandboxError> {
     match plan.policy {
         Policy::Require => Err(SandboxError::Missing { missing: missing() }),
-        Policy::BestEffort => Ok(SandboxLayers { missing: missing(), ..SandboxLayers::default() }),
+        Policy::BestEffort | Policy::None => Ok(SandboxLayers { missing: missing(), ..SandboxLayers::default() }),
     }
 }
 

@@ -20,14 +20,17 @@ pub struct Plan {
     pub policy: Policy,
 }
 
-/// The fallback if the system does not support every layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Whether a process is confined, and the fallback if the system does not support every layer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// Fail unless system calls are filtered, and a root or Landlock bounds files.
+    #[default]
     Require,
     /// Enforce what is supported, and report the rest.
     BestEffort,
+    /// Not confined: for debugging.
+    None,
 }
 
 /// The layers that a system supports, or that a process enforces. A system has neither `limits` nor `hidden`.
@@ -83,7 +86,7 @@ pub enum SandboxError {
 
 impl SandboxError {
     #[cfg(target_os = "linux")]
-    pub(crate) fn step(step: &'static str) -> impl Fn(rustix::io::Errno) -> Self {
-        move |errno| Self::Step { step, source: errno.into() }
+    pub(crate) fn step<E: Into<std::io::Error>>(step: &'static str) -> impl Fn(E) -> Self {
+        move |error| Self::Step { step, source: error.into() }
     }
 }

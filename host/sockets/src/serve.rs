@@ -1,13 +1,11 @@
 //! Answers the requests of one instance.
 
-use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use outrigger_sandbox::{MAX_CONNECTIONS, Reach};
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use outrigger_sandbox::{MAX_CONNECTIONS, Reach, send_descriptors};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
@@ -92,7 +90,8 @@ impl Granted {
             return say(&mut stream, "ok").await;
         }
         if let Some(listening) = self.listening.iter().find(|one| one.entry == *entry) {
-            return hand_over(stream, listening);
+            // The socket's buffer is empty, so the answer is sent at once.
+            return send_descriptors(&stream, b"ok\n", &[listening.as_fd()]);
         }
         match timeout(CONNECT_TIME, connect(entry)).await {
             Ok(Ok(other)) => {
@@ -104,18 +103,6 @@ impl Granted {
             Err(_) => say(&mut stream, &format!("failed no connection within {} s", CONNECT_TIME.as_secs())).await,
         }
     }
-}
-
-/// Sends the answer with the listening socket.
-fn hand_over(stream: UnixStream, listening: &Listening) -> io::Result<()> {
-    let stream = stream.into_std()?;
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    let descriptors = [listening.as_fd()];
-    control.push(SendAncillaryMessage::ScmRights(&descriptors));
-    // The socket's buffer is empty, so this does not block.
-    sendmsg(&stream, &[IoSlice::new(b"ok\n")], &mut control, SendFlags::NOSIGNAL)?;
-    Ok(())
 }
 
 /// Copies in both directions until both have ended.

@@ -56,26 +56,18 @@ struct Head {
     version: u32,
 }
 
-/// A line between the first and the last line: a row.
+/// A line after the first.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Row {
-    key: String,
-    value: String,
-}
-
-/// The last line of an export.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct End {
-    rows: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields)]
 enum Line {
-    Row(Row),
-    End(End),
+    Row {
+        key: String,
+        value: String,
+    },
+    /// The last line.
+    End {
+        rows: u64,
+    },
 }
 
 /// Runs the command. Returns a message for the operator.
@@ -127,10 +119,13 @@ fn export(id: &str, folder: &Path, path: &Path) -> Result<u64, String> {
     let all = (Bound::Unbounded, Bound::Unbounded);
     let written = store.walk(all, false, |key, value| {
         rows += 1;
-        line(&mut out, &Row { key: key.to_lower_hex_string(), value: value.to_lower_hex_string() }).map(|()| true)
+        line(&mut out, &Line::Row { key: key.to_lower_hex_string(), value: value.to_lower_hex_string() }).map(|()| true)
     });
     written.map_err(|error| error.to_string())?;
-    line(&mut out, &End { rows }).and_then(|()| out.flush()).and_then(|()| out.get_ref().sync_all()).map_err(failed)?;
+    line(&mut out, &Line::End { rows })
+        .and_then(|()| out.flush())
+        .and_then(|()| out.get_ref().sync_all())
+        .map_err(failed)?;
     Ok(rows)
 }
 
@@ -154,13 +149,13 @@ fn import(id: &str, folder: &Path, path: &Path) -> Result<u64, StoreFileError> {
         for (number, text) in lines {
             let error = |error: &dyn std::fmt::Display| content(number, error);
             match serde_json::from_str(&text?).map_err(|reason| error(&reason))? {
-                Line::Row(Row { key, value }) => {
+                Line::Row { key, value } => {
                     let bytes = |hex: &str| Vec::from_hex(hex).map_err(|reason| error(&reason));
                     put(&bytes(&key)?, &bytes(&value)?)?;
                     rows += 1;
                 }
-                Line::End(End { rows: written }) if written == rows => return Ok(()),
-                Line::End(_) => return Err(error(&"rows are missing")),
+                Line::End { rows: written } if written == rows => return Ok(()),
+                Line::End { .. } => return Err(error(&"rows are missing")),
             }
         }
         Err(StoreFileError::Content("the file is cut off: its last line has no number of rows".to_owned()))

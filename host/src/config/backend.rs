@@ -1,12 +1,11 @@
 //! The settings of a running bitcoind behind the host.
 
 use bitcoin::{BlockHash, Network, ScriptBuf};
+use outrigger_base::paths::AbsolutePath;
 use outrigger_bitcoind::{RewindLimit, ZmqSetting};
 use outrigger_node::ChainIdentity;
 use outrigger_zmq::BadZmqEndpoint;
 use serde::Deserialize;
-
-use super::paths::AbsolutePath;
 
 #[derive(Clone, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]

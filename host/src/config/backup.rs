@@ -3,10 +3,9 @@
 use std::str::FromStr as _;
 
 use age::x25519::Recipient;
+use outrigger_base::paths::AbsolutePath;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
-
-use super::paths::AbsolutePath;
 
 /// The units of durations, in seconds.
 const UNITS: [(char, u64); 4] = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];

@@ -1,33 +1,12 @@
 //! Paths of the configuration and of the command line. Parsing makes them absolute. Only the data directory stays as written: the command
 //! line may replace its default, for which the home directory must be known.
 
-use std::ops::Deref;
-use std::path::{MAIN_SEPARATOR, Path, PathBuf};
+use std::path::{MAIN_SEPARATOR, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use outrigger_base::paths::{NoHome, absolute, absolute_text};
+use outrigger_base::paths::{absolute, absolute_text};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "PathBuf")]
-pub struct AbsolutePath(PathBuf);
-
-impl TryFrom<PathBuf> for AbsolutePath {
-    type Error = NoHome;
-
-    fn try_from(path: PathBuf) -> Result<Self, NoHome> {
-        absolute(&path).map(Self)
-    }
-}
-
-impl Deref for AbsolutePath {
-    type Target = Path;
-
-    fn deref(&self) -> &Path {
-        &self.0
-    }
-}
 
 /// Parses a path of the command line.
 pub fn path_argument() -> impl TypedValueParser<Value = PathBuf> {

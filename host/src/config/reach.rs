@@ -1,29 +1,13 @@
 //! The settings of access to the RPC server: TLS, networks, proxies and listen addresses.
 
 use std::net::IpAddr;
-use std::path::Path;
 
 use ipnet::IpNet;
 use serde::de::{Error, IntoDeserializer};
 use serde::{Deserialize, Deserializer};
 
-use super::paths::AbsolutePath;
 use super::{ConfigError, LoadedConfig};
-use outrigger_rpc::{ListenAddress, Tls, TlsSettings};
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TlsConfig {
-    /// The certificate with its chain, in PEM.
-    pub certificate: AbsolutePath,
-    /// Its private key, in PEM.
-    pub key: AbsolutePath,
-    /// The authorities that must have issued clients' certificates, in PEM; by default, clients need no certificate.
-    pub client_ca: Option<AbsolutePath>,
-    /// Whether the common name of a client's certificate is its user name.
-    #[serde(default)]
-    pub client_users: bool,
-}
+use outrigger_rpc::{ListenAddress, Tls};
 
 #[derive(Clone, Copy, Debug)]
 pub struct IpNetwork(pub IpNet);
@@ -110,28 +94,17 @@ impl LoadedConfig {
         Err(self.error("rpc.socket_mode", "", reason))
     }
 
-    /// The settings of TLS; `None` if TLS is not configured.
+    /// Reads the certificate and its key; `None` if TLS is not configured.
     ///
     /// # Errors
-    /// `client_users` without `client_ca`.
-    fn tls_settings(&self) -> Result<Option<TlsSettings>, ConfigError> {
+    /// A file cannot be used, or there is `client_users` without `client_ca`.
+    pub fn tls(&self) -> Result<Option<Tls>, ConfigError> {
         let Some(tls) = &self.config.rpc.tls else { return Ok(None) };
         if tls.client_users && tls.client_ca.is_none() {
             let reason = "needs rpc.tls.client_ca: only a checked certificate names a user".to_owned();
             return Err(self.error("rpc.tls.client_users", "true", reason));
         }
-        Ok(Some(TlsSettings {
-            certificate: tls.certificate.to_path_buf(),
-            key: tls.key.to_path_buf(),
-            client_ca: tls.client_ca.as_deref().map(Path::to_path_buf),
-            client_users: tls.client_users,
-        }))
-    }
-
-    /// Reads the certificate and its key; `None` if TLS is not configured.
-    pub fn tls(&self) -> Result<Option<Tls>, ConfigError> {
-        let opened = self.tls_settings()?.map(Tls::open).transpose();
-        opened.map_err(|error| self.error(error.setting, "", error.to_string()))
+        Tls::open(tls.clone()).map(Some).map_err(|error| self.error(error.setting, "", error.to_string()))
     }
 }
 

@@ -4,13 +4,14 @@
 
 use std::collections::BTreeSet;
 
+use outrigger_rpc::TlsSettings;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::notify::NotifyConfig;
 use super::settings::{
     AuditConfig, BackendConfig, BackupConfig, ChainConfig, Config, LogConfig, MetricsConfig, PluginConfig,
-    PluginDefaults, RpcConfig, TlsConfig, UserConfig, WalletConfig,
+    PluginDefaults, RpcConfig, UserConfig, WalletConfig,
 };
 use super::{BUILT_IN, defaults, parse};
 
@@ -72,7 +73,7 @@ fn every_key_of_the_code_stands_in_the_reference_and_no_other() {
         assert_eq!(known, written(&table[name]), "[{name}]");
     }
     assert_eq!(keys::<UserConfig>(), written(&table["rpc"]["users"]), "[[rpc.users]]");
-    assert_eq!(keys::<TlsConfig>(), written(&table["rpc"]["tls"]), "[rpc.tls]");
+    assert_eq!(keys::<TlsSettings>(), written(&table["rpc"]["tls"]), "[rpc.tls]");
 }
 
 #[test]

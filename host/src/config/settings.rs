@@ -7,18 +7,17 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::notify::NotifyConfig;
-use super::paths::AbsolutePath;
+use outrigger_base::paths::AbsolutePath;
 use outrigger_embedded::MempoolLimits;
 use outrigger_plugins::{Isolation, Routes};
 pub use outrigger_plugins::{PluginConfig, seconds};
-use outrigger_rpc::{Access, Limits, ListenAddress};
+use outrigger_rpc::{Access, Limits, ListenAddress, TlsSettings};
 
 use outrigger_standard::release;
 use outrigger_values::FeeRate;
 
 pub use super::backend::{BackendConfig, Wallets};
 pub use super::backup::BackupConfig;
-pub use super::reach::TlsConfig;
 use super::reach::{IpNetwork, Proxy, one_or_several};
 pub use super::wallet::WalletConfig;
 
@@ -122,7 +121,7 @@ pub struct RpcConfig {
     /// A bitcoin.conf whose `rpcauth`, `rpcwhitelist` and `rpcwhitelistdefault` apply here too.
     pub bitcoin_conf: Option<AbsolutePath>,
     /// TLS at all addresses; default: plain HTTP.
-    pub tls: Option<TlsConfig>,
+    pub tls: Option<TlsSettings>,
     /// The users besides the cookie's user.
     pub users: Vec<UserConfig>,
 }

@@ -42,7 +42,7 @@ use outrigger_plugins::registry::{Link, Registry};
 use outrigger_rpc::{Answer, Call, Dispatch, Failure};
 use outrigger_service::policy::POLICY;
 use outrigger_services::{Caller, Onward, Scopes};
-use outrigger_upstream::Method;
+use outrigger_upstream::traits::NODE;
 use outrigger_wallet_engine::WalletManager;
 use provider::is_of;
 pub use rest::passed_rest;
@@ -221,7 +221,10 @@ impl Dispatch for Router {
         }
         let origin = &call.origin;
         // A user restricted to a wallet or to folders changes the node and the host only by methods of its list.
-        if origin.is_confined() && origin.allowed.is_none() && method(&call.method).is_some_and(Method::changes_node) {
+        if origin.is_confined()
+            && origin.allowed.is_none()
+            && method(&call.method).is_some_and(|method| method.is(NODE))
+        {
             return Err(Failure::Forbidden);
         }
         // Observers hear of a call that a plugin passes on once, from the client's.

@@ -3,8 +3,8 @@
 use std::fs;
 
 use outrigger_isolate::cgroup::Delegation;
-use outrigger_plugins::{Isolation, PluginConfig, Sandbox};
-use outrigger_sandbox::{Reach, SandboxLayers, probe};
+use outrigger_plugins::{Isolation, PluginConfig};
+use outrigger_sandbox::{Policy, Reach, SandboxLayers, probe};
 use outrigger_sdk::manifest::Manifest;
 
 /// The report about isolated plugins. It probes the system's support once, for the first confined plugin.
@@ -28,11 +28,11 @@ impl ConfinementReport {
         if !default.applies_to(plugin) {
             return Ok(Vec::new());
         }
-        if plugin.sandbox == Sandbox::None {
+        if plugin.sandbox == Policy::None {
             return Ok(vec![format!("plugin '{id}' runs in a process of its own, which nothing confines")]);
         }
         let support = self.support.get_or_insert_with(probe);
-        if plugin.sandbox == Sandbox::Require && !support.suffices() {
+        if plugin.sandbox == Policy::Require && !support.suffices() {
             let (missing, why) = (support.missing.join("; "), causes().join("; "));
             let why = if why.is_empty() { why } else { format!(" ({why})") };
             let reason = format!("plugin '{id}': this system does not allow a sandbox: {missing}{why}");

@@ -40,6 +40,6 @@ pub use envelope::{Outcome, PREFIX, SUFFIX, batch_request, read_batch, read_repl
 pub use error::{LOST, NO_BITCOIND, UpstreamError, lost_message};
 pub use greeting::Greeting;
 pub use http::StatusCode;
-pub use methods::{Method, MethodSet, is_read_only, may_have_effects, method, methods};
+pub use methods::{Method, MethodSet, is_read_only, may_have_effects, method, methods, traits};
 pub use reply::{Reply, ReplyBody};
 pub use upstream::{Figures, Upstream};

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use foldhash::fast::RandomState;
 
 use MethodSet::{Mining, NodeAdmin, Read, Send, Wallet};
+use traits::{CHAIN, FILES, KEYS, LONG, MONEY, NODE, NONE, OTHERS, PURE, SETS, SHORT, SUBMITS, VIEW, WAITS, WALLET};
 
 /// A set of methods that an operator may name in a list of methods.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -38,35 +39,38 @@ impl MethodSet {
     }
 }
 
-/// No effects: repeated if the connection ended before any byte of the reply.
-const PURE: u16 = 1 << 0;
-/// Waits for an event, without effects.
-const WAITS: u16 = 1 << 1;
-/// The result may be long or slow: not batched.
-const LONG: u16 = 1 << 2;
-/// May put transactions into the mempool.
-const SUBMITS: u16 = 1 << 3;
-/// May change the best chain.
-const CHAIN: u16 = 1 << 4;
-/// A wallet method outside the set `Wallet`.
-const WALLET: u16 = 1 << 5;
-/// Concerns wallets other than the selected one, or files.
-const OTHERS: u16 = 1 << 6;
-/// Changes the node for everyone.
-const NODE: u16 = 1 << 7;
-/// Reads or writes files that the caller names, or files in the node's folders.
-const FILES: u16 = 1 << 8;
-/// Moves money: sends transactions, or signs them with a wallet's keys.
-const MONEY: u16 = 1 << 9;
-/// Exports keys, or their seeds.
-const KEYS: u16 = 1 << 10;
-/// Changes settings, keys or locks of a wallet, or what the node mines.
-const SETS: u16 = 1 << 11;
-/// Short and fast: batched with other calls.
-const SHORT: u16 = 1 << 12;
-/// No effects, although outside the set `Read`.
-const VIEW: u16 = 1 << 13;
-const NONE: u16 = 0;
+/// What a method may do: bits for [`Method::is`].
+pub mod traits {
+    /// No effects: repeated if the connection ended before any byte of the reply.
+    pub const PURE: u16 = 1 << 0;
+    /// Waits for an event, without effects.
+    pub const WAITS: u16 = 1 << 1;
+    /// The result may be long or slow: not batched.
+    pub const LONG: u16 = 1 << 2;
+    /// May put transactions into the mempool.
+    pub const SUBMITS: u16 = 1 << 3;
+    /// May change the best chain.
+    pub const CHAIN: u16 = 1 << 4;
+    /// A wallet method outside the set `Wallet`.
+    pub const WALLET: u16 = 1 << 5;
+    /// Concerns wallets other than the selected one, or files.
+    pub const OTHERS: u16 = 1 << 6;
+    /// Changes the node for everyone.
+    pub const NODE: u16 = 1 << 7;
+    /// Reads or writes files that the caller names, or files in the node's folders.
+    pub const FILES: u16 = 1 << 8;
+    /// Moves money: sends transactions, or signs them with a wallet's keys.
+    pub const MONEY: u16 = 1 << 9;
+    /// Exports keys, or their seeds.
+    pub const KEYS: u16 = 1 << 10;
+    /// Changes settings, keys or locks of a wallet, or what the node mines.
+    pub const SETS: u16 = 1 << 11;
+    /// Without effects, and with hardly any time at the node: batched with other calls.
+    pub const SHORT: u16 = 1 << 12;
+    /// No effects, although outside the set `Read`.
+    pub const VIEW: u16 = 1 << 13;
+    pub const NONE: u16 = 0;
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Method {
@@ -84,7 +88,8 @@ impl Method {
         Self { set, traits }
     }
 
-    const fn is(self, traits: u16) -> bool {
+    /// Whether it has any of the [`traits`].
+    pub const fn is(self, traits: u16) -> bool {
         self.traits & traits != 0
     }
 
@@ -95,18 +100,6 @@ impl Method {
 
     pub fn is_wallet(self) -> bool {
         self.set == Wallet || self.is(WALLET)
-    }
-
-    pub fn manages_wallets(self) -> bool {
-        self.is(OTHERS)
-    }
-
-    pub fn changes_node(self) -> bool {
-        self.is(NODE)
-    }
-
-    pub fn touches_files(self) -> bool {
-        self.is(FILES)
     }
 
     /// Whether a call whose answer was lost can be repeated.
@@ -121,23 +114,6 @@ impl Method {
 
     pub fn may_be_long(self) -> bool {
         self.is(LONG)
-    }
-
-    /// Whether calls can be batched: no effects, and hardly any time at the node.
-    pub fn is_short(self) -> bool {
-        self.is(SHORT)
-    }
-
-    pub fn changes_chain(self) -> bool {
-        self.is(CHAIN)
-    }
-
-    pub fn submits_transactions(self) -> bool {
-        self.is(SUBMITS)
-    }
-
-    pub fn moves_money(self) -> bool {
-        self.is(MONEY)
     }
 
     /// Whether the audit log records calls: they move money, export keys, touch files or change settings.
@@ -388,11 +364,8 @@ mod tests {
             let harmless = method.is(PURE | WAITS);
             assert!(method.set != Read || harmless, "{name} has effects");
             assert!(!harmless || !(method.is_wallet() || method.is_audited()), "{name}");
-            assert!(
-                !(method.moves_money() || method.touches_files() || method.is(SETS | NODE)) || method.has_effects(),
-                "{name}"
-            );
-            assert!(!method.touches_files() || method.set == NodeAdmin, "{name} touches files");
+            assert!(!method.is(MONEY | FILES | SETS | NODE) || method.has_effects(), "{name}");
+            assert!(!method.is(FILES) || method.set == NodeAdmin, "{name} touches files");
         }
     }
 }

@@ -18,9 +18,8 @@ use std::time::{Duration, Instant};
 
 use bitcoin::Network;
 use outrigger_abi::{HostTable, PluginTable, RawCall, STATUS_OK, UsedPlugin};
-use outrigger_isolate::{Bounds, Executable, RunnerCode, RunnerStatus, Runners};
+use outrigger_isolate::{Executable, RunnerCode, RunnerStatus, Runners};
 use outrigger_memory::wipe_stack;
-use outrigger_sandbox::{Policy, Reach};
 use outrigger_sdk::manifest::{Manifest, MethodSpec};
 use outrigger_service::events::Event;
 use outrigger_service::wire;
@@ -36,7 +35,7 @@ use super::grants::{Grant, ServiceSource};
 use super::health::{Health, State, returned};
 use super::lane::Lane;
 use super::linked::{BUILT_IN, Found, LIBRARY};
-use crate::LogLevel;
+use crate::PluginConfig;
 use answers::Context;
 use life::Life;
 use places::{Full, Places};
@@ -61,35 +60,6 @@ enum Code {
     InProcess(&'static PluginTable),
     /// In its own process, which runs this code.
     Isolated(RunnerCode),
-}
-
-/// A library for tests, which is in the program and loads no file.
-#[cfg(test)]
-fn test_library() -> Arc<LoadedLibrary> {
-    use outrigger_sdk::options::NoOptions;
-    use outrigger_sdk::{Call, Host, Plugin, Reply};
-
-    struct Idle;
-
-    impl Plugin for Idle {
-        const MANIFEST: &'static str = "";
-
-        type Options = NoOptions;
-
-        fn new(_: Host, _: NoOptions) -> Result<Self, String> {
-            Ok(Self)
-        }
-        fn call(&self, _: Call<'_>, _: Reply) {}
-    }
-
-    let manifest = br#"{"id": "idle", "version": "1", "summary": "", "methods": []}"#;
-    Arc::new(LoadedLibrary {
-        file: None,
-        hash: None,
-        abi_minor: 0,
-        manifest: Manifest::parse(manifest).unwrap(),
-        code: Code::InProcess(Box::leak(Box::new(outrigger_sdk::entry::plugin_table::<Idle>(0)))),
-    })
 }
 
 impl LoadedLibrary {
@@ -156,13 +126,7 @@ pub struct Launch<'a> {
     pub id: u64,
     /// The plugin's id among all plugins and instances of this process.
     pub owner: u64,
-    /// Whether the operator trusts it: inline methods may run inline, and answers are not checked to be JSON.
-    pub trusted: bool,
-    /// Whether the text of its panics is logged.
-    pub panic_text: bool,
-    /// The least level of its lines in the log; `None` for the host's.
-    pub log: Option<LogLevel>,
-    pub grants: &'a [Grant],
+    pub config: &'a PluginConfig,
     /// Its options, validated and complete.
     pub options: serde_json::Map<String, serde_json::Value>,
     pub services: &'a dyn ServiceSource,
@@ -170,23 +134,14 @@ pub struct Launch<'a> {
     pub calls: Arc<Calls>,
     /// The deadline of calls that are not long-running; `None` for no limit.
     pub deadline: Option<Duration>,
-    /// The length limit of an untrusted plugin's answer, in bytes.
-    pub max_answer_bytes: usize,
     /// Shared by all instances of the plugin.
     pub health: Arc<Health>,
     pub runners: Arc<RunnerStatus>,
     pub executable: Arc<Executable>,
-    /// The policy of its process's sandbox; `None` without one.
-    pub policy: Option<Policy>,
-    /// What its process may reach, if it is in a sandbox. The host makes no other connections for it, whether or not it is isolated.
-    pub reach: Vec<Reach>,
-    pub bounds: Bounds,
-    /// The bound of its store, in bytes.
-    pub max_store: u64,
     /// Its private folder, which is created if its manifest asks for it.
     pub folder: PathBuf,
     pub network: Network,
-    /// Whether `plugin check` runs it: see [`outrigger_isolate::Launch::is_checked`].
+    /// Whether `plugin check` runs it: see [`outrigger_isolate::Launch::is_checked`]. The limits of its process do not apply then.
     pub is_checked: bool,
     /// The channel for failures, with the instance's id.
     pub failures: Sender<(u64, PluginFailure)>,

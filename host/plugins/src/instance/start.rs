@@ -2,14 +2,16 @@
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, channel};
 use std::time::Duration;
 
 use outrigger_abi::{ErrorKind, ExportedService, UsedPlugin, host_table};
 use outrigger_base::rate::Rate;
-use outrigger_isolate::{Launch as RunnerLaunch, Proxy, RunnerStatus, Runners, max_long_calls};
-use outrigger_sandbox::{Denial, Kind, Reach};
+use outrigger_isolate::{Bounds, Launch as RunnerLaunch, Proxy, RunnerStatus, Runners, max_long_calls};
+use outrigger_sandbox::{Denial, Kind, Policy, Reach};
+use outrigger_sdk::manifest::Manifest;
 use outrigger_service::about::About;
 use outrigger_service::events::Event;
 use outrigger_service::{Events, HostInfo, Log, Metrics};
@@ -25,7 +27,7 @@ use super::{Code, Instance, Launch, LoadedLibrary, PluginFailure, Since};
 use crate::about::AboutService;
 use crate::answer::AnswerRules;
 use crate::events::EventQueue;
-use crate::grants::{self, Grant, GrantError, HOST, Holder, OWN_SERVICES};
+use crate::grants::{self, Grant, GrantError, HOST, Holder, OWN_SERVICES, may_hold_secrets};
 use crate::health::Recovery;
 use crate::log::LogService;
 use crate::trust::{TrustError, own_folder};
@@ -68,34 +70,37 @@ impl Instance {
     ///
     /// # Errors
     /// Names the failed step. The host has then removed the instance, unless one of its functions does not return.
-    pub fn start(code: &Arc<LoadedLibrary>, mut launch: Launch<'_>) -> Result<Arc<Self>, StartError> {
-        let plugin = code.manifest.id.clone();
-        grants::check(&code.manifest, launch.grants)?;
+    pub fn start(code: &Arc<LoadedLibrary>, launch: Launch<'_>) -> Result<Arc<Self>, StartError> {
+        let (plugin, config) = (code.manifest.id.clone(), launch.config);
+        let (grants, trusted, max_answer) = (config.grants(), config.trusted, config.max_answer_bytes());
+        grants::check(&code.manifest, grants)?;
         let timers = code.manifest.timers.clone();
-        let events = EventQueue::new(code.manifest.events.clone(), timers, grants::known_wallets(launch.grants));
-        let folder = private_folder(code, &mut launch)?;
-        let sockets = sockets(&plugin, &mut launch)?;
+        let events = EventQueue::new(code.manifest.events.clone(), timers, grants::known_wallets(grants));
+        let mut reach = config.reach.clone();
+        let folder = private_folder(code, &launch.folder, &mut reach)?;
+        let sockets = sockets(&plugin, &launch, &mut reach)?;
+        let bounds = if launch.is_checked { Bounds::NONE } else { config.bounds() };
         // The host must not open files for the plugin that the plugin must not open itself, unless it is trusted.
-        let is_confined = launch.policy.is_some() && code.is_isolated() && !launch.trusted;
-        let reach = is_confined.then_some(&launch.reach[..]);
-        let (instance, grants, max_store) = (launch.id, launch.grants, launch.max_store);
+        let is_confined = config.sandbox != Policy::None && code.is_isolated() && !trusted;
+        let (instance, max_store) = (launch.id, config.max_store());
         let life = Arc::new(Life::new());
         let is_ending = Arc::new({
             let life = life.clone();
             move || life.is_draining()
         });
-        let holder = Holder { plugin: &plugin, instance, grants, reach, max_store, is_ending };
+        let confined = is_confined.then_some(&reach[..]);
+        let holder = Holder { plugin: &plugin, instance, grants, reach: confined, max_store, is_ending };
         let socket = sockets.as_ref().map(|sockets| sockets.path().to_string_lossy().into_owned());
-        let services = exported(&plugin, &launch, &holder, &events, (folder, socket))?;
+        let services = exported(&code.manifest, &launch, &holder, &events, (folder, socket))?;
         let runners: Arc<Runners> = Arc::default();
-        let make = maker(code, &launch, &runners);
+        let make = maker(code, &launch, &runners, reach, bounds);
         let context: &Context = Box::leak(Box::new(Context {
             id: launch.id,
             code: code.clone(),
             calls: launch.calls,
             health: launch.health.clone(),
             recovery: Recovery::default(),
-            rules: if launch.trusted { AnswerRules::Trusted } else { AnswerRules::Bounded(launch.max_answer_bytes) },
+            rules: if trusted { AnswerRules::Trusted } else { AnswerRules::Bounded(max_answer) },
             services,
             life,
             notes: Rate::per_second(NOTES_PER_SECOND),
@@ -103,21 +108,21 @@ impl Instance {
         let (cancels, notices) = channel();
         let (isolated, status) = (code.is_isolated(), launch.runners.clone());
         let code = code.clone();
-        let grants = launch.grants.to_vec();
+        let grants = grants.to_vec();
         let options = Value::Object(launch.options).to_string();
         let bring_up = move || {
             let instance = Arc::new(Self {
                 plugin: make().ok_or_else(|| StartError::Create(code.manifest.id.clone()))?,
                 id: launch.id,
                 owner: launch.owner,
-                trusted: launch.trusted,
+                trusted,
                 release: launch.release,
                 code,
                 grants,
                 deadline: launch.deadline,
                 health: launch.health,
                 runners: isolated.then_some(runners),
-                long_places: isolated.then(|| Places::new(max_long_calls(launch.bounds))),
+                long_places: isolated.then(|| Places::new(max_long_calls(bounds))),
                 events,
                 cancels,
                 cancelling: Since::new(),
@@ -217,6 +222,8 @@ fn maker(
     code: &Arc<LoadedLibrary>,
     launch: &Launch<'_>,
     runners: &Arc<Runners>,
+    reach: Vec<Reach>,
+    bounds: Bounds,
 ) -> Box<dyn FnOnce() -> Option<UsedPlugin> + Send> {
     match &code.code {
         Code::InProcess(table) => {
@@ -226,25 +233,20 @@ fn maker(
         }
         Code::Isolated(runs) => {
             let (failures, id, health) = (launch.failures.clone(), launch.id, launch.health.clone());
-            let calls = launch.calls.clone();
+            let (calls, config) = (launch.calls.clone(), launch.config);
+            let inline = code.manifest.methods.iter().filter(|method| method.inline);
             let launch = RunnerLaunch {
                 plugin: code.manifest.id.clone(),
                 code: runs.clone(),
-                services: launch.grants.iter().map(|grant| grant.service.clone()).chain([HOST.to_owned()]).collect(),
+                services: config.grants().iter().map(|grant| grant.service.clone()).chain([HOST.to_owned()]).collect(),
                 restartable: code.manifest.restartable,
                 is_checked: launch.is_checked,
-                inline: code
-                    .manifest
-                    .methods
-                    .iter()
-                    .filter(|method| method.inline)
-                    .map(|method| method.name.clone())
-                    .collect(),
-                max_answer: if launch.trusted { usize::MAX } else { launch.max_answer_bytes },
+                inline: inline.map(|method| method.name.clone()).collect(),
+                max_answer: if config.trusted { usize::MAX } else { config.max_answer_bytes() },
                 executable: launch.executable.clone(),
-                policy: launch.policy,
-                reach: launch.reach.clone(),
-                bounds: launch.bounds,
+                policy: config.sandbox,
+                reach,
+                bounds,
                 status: launch.runners.clone(),
                 runners: runners.clone(),
                 depth: Box::new(move |token| calls.depth(token)),
@@ -270,18 +272,20 @@ fn warn_missing(plugin: &str, status: &RunnerStatus) {
 
 /// The services of an instance: the granted ones, with its own `events/1`, `log/1` and `metrics/1`, and `host/1`.
 fn exported(
-    plugin: &str,
+    manifest: &Manifest,
     launch: &Launch<'_>,
     holder: &Holder<'_>,
     events: &Arc<EventQueue>,
     (folder, sockets): (Option<String>, Option<String>),
 ) -> Result<HashMap<String, Arc<ExportedService>>, GrantError> {
+    let (plugin, config) = (manifest.id.as_str(), launch.config);
     let [own_events, own_log, own_metrics] = OWN_SERVICES;
     let service = |grant: &Grant| {
         let service = match grant.service.as_str() {
             name if name == own_events => Some(Arc::new(ExportedService::new::<dyn Events>(events.clone()))),
             name if name == own_log => {
-                let log = LogService::new(plugin, launch.trusted, launch.panic_text, launch.log);
+                let tells_panics = config.panic_text || !may_hold_secrets(config.grants(), manifest);
+                let log = LogService::new(plugin, config.trusted, tells_panics, config.log);
                 Some(Arc::new(ExportedService::new::<dyn Log>(Arc::new(log))))
             }
             name if name == own_metrics => {
@@ -292,14 +296,14 @@ fn exported(
         let missing = || GrantError::no_service(plugin, &grant.service);
         service.map(|service| (grant.service.clone(), service)).ok_or_else(missing)
     };
-    let mut services: HashMap<_, _> = launch.grants.iter().map(service).collect::<Result<_, _>>()?;
+    let mut services: HashMap<_, _> = config.grants().iter().map(service).collect::<Result<_, _>>()?;
     let about = About {
         plugin: plugin.to_owned(),
         network: launch.network,
         release: 0,
         folder,
         deadline_seconds: launch.deadline.map(|deadline| deadline.as_secs()),
-        max_answer_bytes: (!launch.trusted).then_some(launch.max_answer_bytes as u64),
+        max_answer_bytes: (!config.trusted).then_some(config.max_answer_bytes() as u64),
         sockets,
     };
     let (release, calls, instance) = (launch.release.clone(), launch.calls.clone(), launch.id);
@@ -309,21 +313,20 @@ fn exported(
 }
 
 /// Creates the folder that the plugin's manifest asks for, and allows an isolated plugin to reach it.
-fn private_folder(code: &LoadedLibrary, launch: &mut Launch<'_>) -> Result<Option<String>, StartError> {
+fn private_folder(code: &LoadedLibrary, folder: &Path, reach: &mut Vec<Reach>) -> Result<Option<String>, StartError> {
     if !code.manifest.folder {
         return Ok(None);
     }
     let failed = |source| StartError::Folder { plugin: code.manifest.id.clone(), source };
-    own_folder(&launch.folder).map_err(failed)?;
+    own_folder(folder).map_err(failed)?;
     // An absolute path without links, as the sandbox requires.
-    let folder = launch.folder.canonicalize();
-    let folder = folder.map_err(|source| failed(TrustError::Io { path: launch.folder.clone(), source }))?;
-    launch.reach.push(Reach::Write(folder.clone()));
+    let folder = folder.canonicalize().map_err(|source| failed(TrustError::Io { path: folder.to_owned(), source }))?;
+    reach.push(Reach::Write(folder.clone()));
     Ok(Some(folder.to_string_lossy().into_owned()))
 }
 
 /// Opens the connections and listening sockets of a plugin's `reach`, and allows an isolated plugin to use them.
-fn sockets(plugin: &str, launch: &mut Launch<'_>) -> Result<Option<Sockets>, StartError> {
+fn sockets(plugin: &str, launch: &Launch<'_>, reach: &mut Vec<Reach>) -> Result<Option<Sockets>, StartError> {
     let (status, rate, id) = (launch.runners.clone(), Rate::per_second(NOTES_PER_SECOND), plugin.to_owned());
     let denied = move |entry: &str| {
         let (call, argument) = entry.split_once(':').unwrap_or(("connect", entry));
@@ -333,14 +336,14 @@ fn sockets(plugin: &str, launch: &mut Launch<'_>) -> Result<Option<Sockets>, Sta
         if rate.allows(drop) {
             tracing::warn!(
                 plugin = id,
-                kind = kind.name(),
+                kind = kind.into_str(),
                 "the host denied the plugin: {denial}; its reach has no such entry"
             );
         }
     };
     let place = if launch.is_checked { Place::Free } else { Place::Entry };
-    let sockets = Sockets::open(plugin, &launch.reach, place, Box::new(denied));
+    let sockets = Sockets::open(plugin, reach, place, Box::new(denied));
     let sockets = sockets.map_err(|source| StartError::Sockets { plugin: plugin.to_owned(), source })?;
-    launch.reach.extend(sockets.as_ref().map(|sockets| Reach::Unix(sockets.path().to_owned())));
+    reach.extend(sockets.as_ref().map(|sockets| Reach::Unix(sockets.path().to_owned())));
     Ok(sockets)
 }

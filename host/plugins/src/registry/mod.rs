@@ -28,7 +28,7 @@ use tokio::sync::watch;
 
 use super::calls::Calls;
 use super::file::FileError;
-use super::grants::{ServiceSource, may_hold_secrets};
+use super::grants::ServiceSource;
 use super::health::Health;
 use super::instance::{Instance, Launch, LoadedLibrary, PluginFailure, ReleaseSource, StartError, start};
 use super::linked::Sources;
@@ -354,23 +354,15 @@ impl Registry {
         let launch = Launch {
             id: self.next_id.fetch_add(1, Ordering::Relaxed),
             owner: plugin.owner,
-            trusted: plugin.config.trusted,
-            panic_text: plugin.config.panic_text || !may_hold_secrets(plugin.config.grants(), &code.manifest),
-            log: plugin.config.log,
-            grants: plugin.config.grants(),
+            config: &plugin.config,
             options,
             services: &*self.environment.services,
             release: self.environment.release.clone(),
             calls: self.environment.calls.clone(),
             deadline: plugin.config.deadline(self.environment.deadline),
-            max_answer_bytes: plugin.config.max_answer_bytes(),
             health: plugin.health.clone(),
             runners: plugin.runners.clone(),
             executable: self.environment.executable.clone(),
-            policy: plugin.config.policy(),
-            reach: plugin.config.reach.clone(),
-            bounds: plugin.config.bounds(),
-            max_store: plugin.config.max_store(),
             folder: self.environment.folder.join(&code.manifest.id).join(PRIVATE_FOLDER),
             network: self.environment.network,
             is_checked: false,

@@ -1,14 +1,10 @@
 //! Passes descriptors from a confined process to its host, with one byte.
 
 use std::fs::File;
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
-};
+use crate::descriptors::{receive_descriptors, send_descriptors};
 
 /// The process forwards denied calls.
 const REPORTED: u8 = b'R';
@@ -32,41 +28,19 @@ pub struct Listener {
 }
 
 /// Sends the descriptors, or a message without any.
-pub(super) fn send(to: BorrowedFd<'_>, listener: Option<&Listener>) -> rustix::io::Result<()> {
-    let (byte, descriptors) = match listener {
-        None => (SILENT, Vec::new()),
-        Some(own) => {
-            let byte = if own.bounded { BOUNDED } else { REPORTED };
-            (byte, vec![own.notices.as_fd(), own.memory.as_fd(), own.process.as_fd()])
-        }
-    };
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
-        return Err(rustix::io::Errno::NOBUFS);
-    }
-    rustix::io::retry_on_intr(|| sendmsg(to, &[IoSlice::new(&[byte])], &mut control, SendFlags::NOSIGNAL)).map(drop)
+pub(super) fn send(to: BorrowedFd<'_>, listener: Option<&Listener>) -> io::Result<()> {
+    let Some(own) = listener else { return send_descriptors(to, &[SILENT], &[]) };
+    let byte = if own.bounded { BOUNDED } else { REPORTED };
+    send_descriptors(to, &[byte], &[own.notices.as_fd(), own.memory.as_fd(), own.process.as_fd()])
 }
 
 impl Listener {
     /// Waits for the message of [`confine`](crate::confine); `None` if the process forwards no calls.
     pub fn receive(from: BorrowedFd<'_>) -> io::Result<Option<Self>> {
-        let mut byte = [0];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::CMSG_CLOEXEC;
-        let received =
-            rustix::io::retry_on_intr(|| recvmsg(from, &mut [IoSliceMut::new(&mut byte)], &mut control, flags))?;
-        if received.bytes == 0 {
+        let Some((byte, descriptors)) = receive_descriptors(from)? else {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the process ended before it was confined"));
-        }
-        let mut descriptors = Vec::new();
-        for message in control.drain() {
-            if let RecvAncillaryMessage::ScmRights(rights) = message {
-                descriptors.extend(rights);
-            }
-        }
-        match (byte[0], <[OwnedFd; 3]>::try_from(descriptors)) {
+        };
+        match (byte, <[OwnedFd; 3]>::try_from(descriptors)) {
             (SILENT, Err(none)) if none.is_empty() => Ok(None),
             (bounds @ (REPORTED | BOUNDED), Ok([notices, memory, process])) => {
                 Ok(Some(Self { notices, memory: memory.into(), process, bounded: bounds == BOUNDED }))

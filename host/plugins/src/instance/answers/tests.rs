@@ -4,13 +4,14 @@ use std::pin::pin;
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
 use outrigger_abi::{Bytes, RawService};
+use outrigger_sdk::manifest::Manifest;
 use outrigger_service::events::Event;
 use outrigger_service::log::Level;
 use outrigger_service::{Log, Scope, wire};
 use parking_lot::Mutex;
 
 use super::*;
-use crate::instance::test_library;
+use crate::instance::{Code, LoadedLibrary};
 
 #[derive(Default)]
 struct Lines(Mutex<Vec<String>>);
@@ -24,6 +25,34 @@ impl Log for Lines {
     fn tells_panics(&self, _: Scope) -> outrigger_service::Result<bool> {
         Ok(false)
     }
+}
+
+/// A library for tests, which is in the program and loads no file.
+fn test_library() -> Arc<LoadedLibrary> {
+    use outrigger_sdk::options::NoOptions;
+    use outrigger_sdk::{Call, Host, Plugin, Reply};
+
+    struct Idle;
+
+    impl Plugin for Idle {
+        const MANIFEST: &'static str = "";
+
+        type Options = NoOptions;
+
+        fn new(_: Host, _: NoOptions) -> Result<Self, String> {
+            Ok(Self)
+        }
+        fn call(&self, _: Call<'_>, _: Reply) {}
+    }
+
+    let manifest = br#"{"id": "idle", "version": "1", "summary": "", "methods": []}"#;
+    Arc::new(LoadedLibrary {
+        file: None,
+        hash: None,
+        abi_minor: 0,
+        manifest: Manifest::parse(manifest).unwrap(),
+        code: Code::InProcess(Box::leak(Box::new(outrigger_sdk::entry::plugin_table::<Idle>(0)))),
+    })
 }
 
 fn context(lines: &Arc<Lines>) -> &'static Context {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Checks;
 use crate::request::{self, stored_time};
-use crate::rescan::{ImportKind, Reservation};
+use crate::rescan::{KEY, Reservation};
 use crate::{ImportPlugin, imported, store};
 
 #[methods(category = "Wallet", long_running, private_keys, unchecked)]
@@ -56,7 +56,7 @@ impl ImportPlugin {
                 return Err(ServiceError::from(ErrorKind::ShuttingDown).into());
             }
             let outcomes = store(call, checked)?;
-            Ok(imported(&wallet, reservation, outcomes, timestamps, ImportKind::Keys))
+            Ok(imported(&wallet, reservation, outcomes, timestamps, KEY))
         });
     }
 }

@@ -20,7 +20,7 @@ use outrigger_sdk::wire::{Blob, Secret};
 use serde_json::Value;
 
 use crate::descriptors::label_of_internal;
-use crate::outcome::{Accepted, Checked, Item, Outcome, private_keys_disabled};
+use crate::outcome::{Accepted, Checked, Item, Outcome};
 use crate::request::{self, Fields};
 pub use script::hex_script;
 
@@ -105,16 +105,13 @@ impl<'h> Checks<'h> {
         Self { network, wallet, budget: MAX_DERIVED_KEYS, stopping, aborted: false }
     }
 
-    fn request<'a>(&mut self, request: &'a Value, timestamp: u64) -> Checked<'a> {
+    fn request(&mut self, request: &Value, timestamp: u64) -> Checked<'static> {
         let (parts, warnings) = self.parts(request, timestamp).map_err(|error| Outcome::failed(error, Vec::new()))?;
-        if !self.wallet.private_keys_enabled && parts.any_part(|part| !part.private_keys.is_empty()) {
-            return Err(Outcome::failed(private_keys_disabled(), warnings));
-        }
-        let accepted = Accepted { warnings, item: Item::Named(parts.stored_first()), active: false, ranged: false };
-        Ok((parts.import(), accepted))
+        let item = Item::Named(stored_first(&parts));
+        Ok((Import::Keys { parts }, Accepted { warnings, item, active: false, ranged: false }))
     }
 
-    fn parts<'a>(&mut self, request: &'a Value, timestamp: u64) -> Result<(Parts<'a>, Vec<String>), RpcError> {
+    fn parts(&mut self, request: &Value, timestamp: u64) -> Result<(Vec<KeysImport>, Vec<String>), RpcError> {
         let fields = Fields::of(request)?;
         let internal = fields.flag("internal")?;
         if internal && fields.has("label") {
@@ -141,21 +138,6 @@ impl<'h> Checks<'h> {
                 return Err(RpcError::invalid_parameter(message));
             }
         };
-        Ok((Parts { materials, label, keypool, timestamp }, warnings))
-    }
-}
-
-/// A request that passed its checks.
-struct Parts<'a> {
-    materials: Vec<Part>,
-    label: &'a str,
-    keypool: bool,
-    timestamp: u64,
-}
-
-impl Parts<'_> {
-    fn import(self) -> Import {
-        let Self { materials, label, keypool, timestamp } = self;
         let import = |(part, internal): Part| KeysImport {
             internal,
             label: label.to_owned(),
@@ -163,22 +145,18 @@ impl Parts<'_> {
             timestamp,
             ..part.import()
         };
-        Import::Keys { parts: materials.into_iter().map(import).collect() }
+        Ok((materials.into_iter().map(import).collect(), warnings))
     }
+}
 
-    fn any_part(&self, property: impl Fn(&Material) -> bool) -> bool {
-        self.materials.iter().any(|(part, _)| property(part))
-    }
-
-    /// The kind of item to name if storing fails. bitcoind stores scripts first, then private keys, then the rest.
-    fn stored_first(&self) -> &'static str {
-        if self.any_part(|part| !part.scripts.is_empty()) {
-            "script"
-        } else if self.any_part(|part| !part.private_keys.is_empty()) {
-            "key"
-        } else {
-            "address"
-        }
+/// The kind of item to name if storing fails. bitcoind stores scripts first, then private keys, then the rest.
+fn stored_first(parts: &[KeysImport]) -> &'static str {
+    if parts.iter().any(|part| !part.scripts.is_empty()) {
+        "script"
+    } else if parts.iter().any(|part| !part.private_keys.is_empty()) {
+        "key"
+    } else {
+        "address"
     }
 }
 

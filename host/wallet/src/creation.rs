@@ -1,16 +1,33 @@
+//! A new wallet, and the wallet of a file. Each is bound to the chain on which it was created.
+
 use std::sync::Arc;
 
+use outrigger_node::ChainIdentity;
 use outrigger_service::wallet::CreateOptions;
 
 use super::Shared;
 use super::encrypt::EncryptionKey;
-use super::error::Result;
+use super::error::{Result, WalletError};
 use super::live::Wallet;
 use super::store::rows::MetaRow;
 use super::store::tables::{CHAIN, ENCRYPTION, PLAINTEXT_KEY, put};
 use super::store::{LAYOUT, Store};
 
 impl Wallet {
+    /// The wallet of a store. Fails with [`WalletError::OtherChain`] unless it belongs to the node's chain.
+    pub(super) fn of_chain(name: String, store: Store, shared: Arc<Shared>, on_trial: bool) -> Result<Self> {
+        let expected = shared.node.chain();
+        let txn = store.read()?;
+        let row = store.tables.meta.get(&txn, CHAIN)?.ok_or(WalletError::damaged(0))?;
+        let found = ChainIdentity::from_bytes(row).ok_or(WalletError::damaged(row.len()))?;
+        drop(txn);
+        let other_signet = found.signet_challenge.is_some() && found != expected;
+        if found.genesis != expected.genesis || other_signet {
+            return Err(WalletError::OtherChain { found, expected });
+        }
+        Self::new(name, store, shared, on_trial)
+    }
+
     /// Fills the tables of a new wallet. The wallet starts at the node's tip.
     pub(super) fn initialise(options: &CreateOptions, store: Store, shared: Arc<Shared>) -> Result<Self> {
         let synced = shared.node.tip();

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use super::absolute::{self, ABSOLUTE, NAME_FILE};
 use super::error::{Result, WalletError};
 use super::store::{DATA_FILE, LOCK_FILE};
-use outrigger_base::replace::{FRESH, replace_file};
+use outrigger_base::replace::{FRESH, replace_file, unless_absent};
 use outrigger_disk::MAKING;
 
 const LOAD_FILE: &str = "load.json";
@@ -183,10 +183,7 @@ pub fn note_former_key(folder: &Path) -> io::Result<()> {
 }
 
 pub fn forget_former_key(folder: &Path) -> io::Result<()> {
-    match fs::remove_file(folder.join(FORMER_KEY_FILE)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    unless_absent(fs::remove_file(folder.join(FORMER_KEY_FILE)))
 }
 
 pub fn may_have_former_key(folder: &Path) -> bool {

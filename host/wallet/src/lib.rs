@@ -13,7 +13,7 @@
 //! - No callback of the host runs within a write transaction, or under a lock other than a wallet's write lock.
 //! - A payment is stored before any byte of it leaves the host, so a client that retries after an error never pays
 //!   twice. Neither a lost answer nor a refusal by the mempool is an error for the client (`send`).
-//! - Payments of one wallet are made one after the other (`paying`). Storing a second spend of a coin is refused.
+//! - Payments of one wallet are made one after the other (`turns`). Storing a second spend of a coin is refused.
 //! - A write that replaces a key or a passphrase sets a mark. The mark stays until a search of the file no longer finds
 //!   the former secret (`scrub`). Loading a wallet finishes an interrupted search.
 //! - A panic while a wallet follows the chain fails that wallet alone.
@@ -23,8 +23,6 @@
 mod absolute;
 mod attempts;
 mod backup;
-mod binding;
-mod coins;
 mod contents;
 mod copied;
 mod creation;
@@ -54,8 +52,6 @@ mod manager;
 mod matching;
 mod ownership;
 mod passphrase;
-mod paying;
-mod pruned_funds;
 mod reorganisations;
 mod rescan;
 mod scrub;
@@ -63,7 +59,6 @@ mod send;
 mod settings;
 mod store;
 mod sums;
-mod synced;
 #[cfg(test)]
 mod tests;
 mod trust;
@@ -96,9 +91,9 @@ pub use manager::{WalletManager, WalletStatus};
 use outrigger_base::client_files::ClientFiles;
 use outrigger_node::Node;
 use outrigger_standard::release::{self, Rules};
-pub use paying::Turn;
 pub use settings::{PolicyRule, Settings};
 pub use store::LAYOUT;
+pub use turns::Turn;
 pub use view::{Signing, WalletView};
 
 /// Receives the engine's events. The engine may call it under a wallet's write lock, so that the events of a wallet keep

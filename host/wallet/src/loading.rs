@@ -263,7 +263,7 @@ impl WalletManager {
     /// The last steps of loading, for a wallet that already receives events. Returns its warnings.
     fn settle_in(&self, wallet: &Arc<Wallet>, before: StateAtLoad, known: Option<u64>) -> ServiceResult<Vec<String>> {
         if !self.is_in_step(wallet, known) {
-            self.follower.give(wallet, Item::Reconcile(1));
+            self.follower.give(wallet, Item::Reconcile);
         }
         self.wait_synced(wallet)?;
         check_lag(wallet)?;

@@ -7,7 +7,7 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::encrypt::EncryptionKey;
 use super::files;
-use super::follow::alarms::Due;
+use super::follow::worker::Due;
 use super::live::{Lock, Wallet};
 use super::store::tables::{ENCRYPTION, PLAINTEXT_KEY};
 

@@ -18,8 +18,8 @@ use outrigger_values::FeeRate;
 use secp256k1::rand::{Rng, thread_rng};
 
 use super::error::Result;
-use super::follow::alarms::Due;
 use super::follow::states::Counting;
+use super::follow::worker::Due;
 use super::live::Wallet;
 use super::live::feed::Item;
 use super::live::outgoing::OfferScope;
@@ -116,7 +116,7 @@ impl Wallet {
         if state == TxState::InMempool
             && let Some(wallet) = self.shared.follower.get(self.slot)
         {
-            self.shared.follower.give(&wallet, Item::Reconcile(1));
+            self.shared.follower.give(&wallet, Item::Reconcile);
         }
         self.plan_resend(RETRY);
         Ok(None)

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::alarms::{Alarm, Due};
 use super::thread::Follower;
+use super::worker::{Alarm, Due};
 use crate::live::feed::Item;
 use crate::live::outgoing::OfferScope;
 use outrigger_base::contain::contain;
@@ -30,7 +30,7 @@ impl Follower {
             Due::Lock(slot) => self.get(slot).iter().for_each(|wallet| wallet.lock_if_due()),
             Due::Retry(slot) => {
                 if let Some(wallet) = self.get(slot).filter(|wallet| wallet.try_again(at)) {
-                    self.give(&wallet, Item::Reconcile(1));
+                    self.give(&wallet, Item::Reconcile);
                 }
             }
             Due::Resend(slot) => {

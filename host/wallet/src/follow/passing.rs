@@ -7,9 +7,8 @@ use std::sync::Arc;
 use bitcoin::BlockHash;
 use outrigger_service::chain::BlockRef;
 
-use super::decoded::previous;
+use super::decoded::{previous, synced_at};
 use crate::live::feed::Item;
-use crate::synced::synced_at;
 use outrigger_node::interest::{interests, transaction_interest};
 
 use super::thread::Follower;

@@ -1,8 +1,8 @@
 //! Follows the node for all loaded wallets. One thread takes events and finds the wallets that they concern
 //! (`passing.rs`), and a few threads work on these wallets (`work_queue.rs`). All of them may wait for the node. The
-//! thread for timed work never does (`alarms.rs`).
+//! thread for timed work never does (`maintenance.rs`).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -13,15 +13,13 @@ use parking_lot::{Condvar, Mutex, RwLock};
 
 use outrigger_node::interest::{interests, transaction_interest};
 
-use super::alarms::Alarms;
 use super::decoded::Blocks;
-use super::resends::Resends;
-use super::scrubs::Scrubs;
 use super::work_queue::{THREADS, WorkQueue};
+use super::worker::{Alarms, Resends, Scrubs};
 use crate::Shared;
 use crate::error::Result;
 use crate::live::Wallet;
-use crate::live::feed::{Item, WaitOutcome};
+use crate::live::feed::{Item, Items, WaitOutcome};
 use crate::live::index::{Index, WalletNumber};
 use crate::reorganisations::Reorganisations;
 use outrigger_base::contain::contain;
@@ -39,7 +37,7 @@ struct LoadedWallets {
 
 #[derive(Default)]
 struct Inbox {
-    events: VecDeque<Item>,
+    events: Items,
     /// A tip that a call has seen before its event.
     seen: Option<BlockHash>,
     stopping: bool,
@@ -62,7 +60,7 @@ pub struct Follower {
     inbox: Mutex<Inbox>,
     arrived: Condvar,
     moved: Condvar,
-    /// Counters of all queued events, and of those compared with the wallets. Changed under the lock of `inbox`.
+    /// The number of the last queued event, and of the last one compared with the wallets. Changed under the lock of `inbox`.
     queued: AtomicU64,
     passed: AtomicU64,
     pub(crate) reorganisations: Reorganisations,
@@ -122,11 +120,12 @@ impl Follower {
 
     fn enqueue(&self, inbox: &mut Inbox, event: NodeEvent) {
         if inbox.events.len() >= MAX_EVENTS {
-            let lost = inbox.events.drain(..).map(|item| item.worth()).sum();
-            inbox.events.push_back(Item::Reconcile(lost));
+            let first = inbox.events.front().map_or(0, |(first, _)| *first);
+            inbox.events.clear();
+            inbox.events.push_back((first, Item::Reconcile));
         }
-        inbox.events.push_back(Item::Event(event));
-        self.queued.fetch_add(1, Ordering::Release);
+        let number = self.queued.fetch_add(1, Ordering::Release) + 1;
+        inbox.events.push_back((number, Item::Event(event)));
         self.arrived.notify_one();
     }
 
@@ -260,7 +259,7 @@ impl Follower {
             if inbox.stopping {
                 return None;
             }
-            if let Some(item) = inbox.events.pop_front() {
+            if let Some((_, item)) = inbox.events.pop_front() {
                 return Some(item);
             }
             self.arrived.wait(&mut inbox);
@@ -282,16 +281,17 @@ impl Follower {
                         self.give_all(event);
                     }
                 }
-                Item::Reconcile(count) => {
+                Item::Reconcile => {
                     tracing::warn!(
-                        count,
                         "too many events of the node were queued; the wallets read the chain and the mempool again"
                     );
-                    self.loaded().iter().for_each(|wallet| self.give(wallet, Item::Reconcile(1)));
+                    self.loaded().iter().for_each(|wallet| self.give(wallet, Item::Reconcile));
                 }
             }
             let inbox = self.inbox.lock();
-            self.passed.fetch_add(item.worth(), Ordering::Release);
+            let queued = self.queued.load(Ordering::Acquire);
+            let passed = inbox.events.front().map_or(queued, |(first, _)| *first - 1);
+            self.passed.store(passed, Ordering::Release);
             drop(inbox);
             self.moved.notify_all();
         }

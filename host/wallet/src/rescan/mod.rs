@@ -20,11 +20,11 @@ use outrigger_service::wallet::{RescanProgress, Synced};
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::error::{Result, WalletError};
+use super::follow::header_time;
 use super::live::Wallet;
 use super::live::outgoing::OfferScope;
 use super::live::rescan_slot::Stage;
 use super::store::rows::RescanRow;
-use super::synced::header_time;
 use outrigger_base::contain::contain;
 use reach::Reach;
 use run::End;

@@ -73,14 +73,6 @@ impl WalletView {
             return Ok(None);
         };
         let reused = t.script(txn, &output.script)?.is_some_and(|row| row.spent_from);
-        Ok(Some(CoinRow {
-            value: output.value,
-            script: output.script.clone(),
-            state: parent.state,
-            coinbase: parent.coinbase,
-            ownership: output.ownership,
-            from_us: parent.is_from_us(),
-            reused,
-        }))
+        Ok(Some(CoinRow::of(&parent, output, reused)))
     }
 }

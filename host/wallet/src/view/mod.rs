@@ -26,6 +26,7 @@ use outrigger_service::{ErrorKind, Result as ServiceResult};
 use outrigger_standard::descriptor::with_checksum;
 
 use super::error::Result;
+use super::follow::synced_at;
 use super::imported::knowledge;
 use super::keypool::private_key_of;
 use super::labels::Labels;
@@ -35,7 +36,6 @@ use super::scrub;
 use super::store::rows::{DescriptorRow, ScriptRow};
 use super::store::tables::{SCRUB, Table};
 use super::store::{Reading, Snapshot, Tables};
-use super::synced::synced_at;
 use super::trust::{TrustResolver, Verdicts};
 pub use signing::Signing;
 use signing::{MAX_EXPANDED, Owners};
@@ -70,15 +70,15 @@ impl Drop for WalletView {
 impl WalletView {
     pub(super) fn open(wallet: Arc<Wallet>) -> Result<Self> {
         loop {
-            let before = wallet.feed.position().stored;
+            let before = wallet.feed.position().stored.hash;
             let txn = wallet.store.env.snapshot()?;
             let stored = wallet.store.tables.synced(&txn)?;
             let place = wallet.feed.position();
             // The position in memory belongs to the rows of its stored block.
-            if stored.hash == place.stored {
+            if stored.hash == place.stored.hash {
                 return Ok(Self::of(wallet, txn, place.now));
             }
-            if before == place.stored {
+            if before == place.stored.hash {
                 // A write has committed but not yet updated the position in memory.
                 return Ok(Self::of(wallet, txn, stored));
             }
@@ -148,10 +148,6 @@ impl WalletView {
             private_keys_enabled: meta.private_keys_enabled,
             blank: meta.blank,
             avoid_reuse: meta.avoid_reuse,
-            encrypted: false,
-            locked: false,
-            unlocked_until: 0,
-            rescan: None,
             transactions: t.transactions.len(txn)?,
             keypool_external: external.ahead(),
             keypool_internal: internal.ahead(),
@@ -161,8 +157,8 @@ impl WalletView {
             keypool: self.wallet.shared.settings.keypool,
             sources: [external.sources(), internal.sources()].concat(),
             warnings: t.meta.get(txn, SCRUB)?.map(|_| scrub::WARNING.to_owned()).into_iter().collect(),
-            node_behind: None,
             signer: meta.signer,
+            ..WalletInfo::default()
         })
     }
 

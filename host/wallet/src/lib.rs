@@ -114,7 +114,7 @@ struct Shared {
     attempts: AllAttempts,
     /// Wakes the thread that makes backups, if there is one; `None` once the host stops.
     backups_due: Mutex<Option<SyncSender<()>>>,
-    /// The host is stopping: long imports abort.
+    /// The host is stopping: long imports abort, and rescans stop until the next load.
     stopping: AtomicBool,
 }
 

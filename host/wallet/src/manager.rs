@@ -300,7 +300,7 @@ impl WalletManager {
 
     /// Called when the host stops: aborts long imports, each as a whole.
     pub fn give_up_imports(&self) {
-        self.shared.stopping.store(true, Ordering::Relaxed);
+        self.shared.stopping.store(true, Ordering::SeqCst);
     }
 
     /// Stops rescans, which resume at the next load, and the follower threads.

@@ -2,6 +2,8 @@
 //!
 //! The writer converts the wallet's row directly to JSON in the reply, with the keys in bitcoind's order.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, SignedAmount, Txid, Wtxid};
 use outrigger_sdk::amount::Saturating;
@@ -14,7 +16,6 @@ use outrigger_sdk::standard::address;
 use outrigger_sdk::wire::ListView;
 use serde_json::Value;
 
-use crate::answers::Answers;
 use crate::json;
 use crate::viewpoint::{WalletViewpoint, signed};
 use outrigger_sdk::Call;
@@ -74,6 +75,37 @@ pub fn entries<'a>(
     sent.chain(received.map(|(vout, output)| Entry { output, vout, sent: None }))
 }
 
+/// If more answers than this are kept, the next request discards them first. The same descriptor occurs in many batches.
+const KEPT: usize = 1_000;
+
+/// The host's answers about data that the rows do not contain: for the current batch and some earlier ones, by key.
+struct Answers<K, V>(BTreeMap<K, V>);
+
+impl<K: Ord + Copy, V> Answers<K, V> {
+    /// The answer about a key. One request covers the keys that `collect` finds in the transactions of the batch.
+    fn of(
+        &mut self,
+        key: K,
+        batch: HistoryBatchView<'_>,
+        collect: impl Fn(&WalletTransactionView<'_>, &UnsettledStateView<'_>, &mut BTreeSet<K>),
+        ask: impl FnOnce(Vec<K>) -> Result<Vec<V>, ServiceError>,
+    ) -> Result<Option<&V>, ServiceError> {
+        if !self.0.contains_key(&key) {
+            let mut keys = BTreeSet::new();
+            for row in batch.rows.iter() {
+                let (transaction, unsettled) = row.open()?;
+                collect(&transaction, &unsettled, &mut keys);
+            }
+            let answers = ask(keys.iter().copied().collect())?;
+            if self.0.len() > KEPT {
+                self.0.clear();
+            }
+            self.0.extend(keys.into_iter().zip(answers));
+        }
+        Ok(self.0.get(&key))
+    }
+}
+
 /// Writes entries as JSON.
 pub struct EntryWriter<'q> {
     pub viewpoint: WalletViewpoint,
@@ -94,9 +126,9 @@ impl<'q> EntryWriter<'q> {
         Self {
             viewpoint,
             call,
-            texts: Answers::new(),
-            replaceable: Answers::new(),
-            alternates: Answers::new(),
+            texts: Answers(BTreeMap::new()),
+            replaceable: Answers(BTreeMap::new()),
+            alternates: Answers(BTreeMap::new()),
             shared: Vec::new(),
             address: String::new(),
         }

@@ -12,8 +12,6 @@ use crate::store::rows::RescanRow;
 pub struct Slot {
     pub state: Mutex<State>,
     pub(crate) abort: AtomicBool,
-    /// The host is stopping. The rescan resumes at the next load.
-    pub stopping: AtomicBool,
     pub millionths: AtomicU32,
 }
 

@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 use bitcoin::BlockHash;
 use outrigger_service::chain::BlockRef;
 
-use super::reach::Reach;
 use super::show::Show;
-use super::wanted::{Growth, WatchedScripts};
+use super::wanted::{Growth, Reach, WatchedScripts};
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::matching::Met;

@@ -3,9 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use bitcoin::hashes::Hash;
 use bitcoin::p2p::Magic;
-use bitcoin::{Address, Network, OutPoint, Transaction, Txid};
+use bitcoin::{Address, Network, OutPoint, Transaction};
 use outrigger_descriptor::checksum;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use zeroize::Zeroizing;
@@ -98,33 +97,33 @@ impl Records {
         let (mut key, mut value) = (Reader(key), Reader(value));
         match key.text()?.as_str() {
             // `WalletFlags`.
-            "flags" => self.flags = u64::from_le_bytes(value.array()?),
+            "flags" => self.flags = value.read()?,
             "walletdescriptor" => self.descriptors.push(DescriptorRecord {
-                id: key.array()?,
+                id: key.read()?,
                 text: value.text()?,
-                timestamp: u64::from_le_bytes(value.array()?),
+                timestamp: value.read()?,
                 next_index: value.index()?,
                 range: (value.index()?, value.index()?),
             }),
             "walletdescriptorkey" => {
-                let _: DescriptorId = key.array()?;
+                key.read::<DescriptorId>()?;
                 self.keys.push((key.bytes()?.to_vec(), record::secret(value.bytes()?)?));
             }
             "walletdescriptorckey" => {
-                let _: DescriptorId = key.array()?;
+                key.read::<DescriptorId>()?;
                 self.encrypted.push((key.bytes()?.to_vec(), value.bytes()?.to_vec()));
             }
             "mkey" => self.master_keys.push(MasterKey {
                 sealed: value.bytes()?.to_vec(),
                 salt: value.bytes()?.to_vec(),
-                method: value.u32()?,
-                iterations: value.u32()?,
+                method: value.read()?,
+                iterations: value.read()?,
             }),
             "activeexternalspk" => {
-                self.active.insert(value.array()?, Active::Receiving);
+                self.active.insert(value.read()?, Active::Receiving);
             }
             "activeinternalspk" => {
-                self.active.insert(value.array()?, Active::Change);
+                self.active.insert(value.read()?, Active::Change);
             }
             "name" => self.content.labels.push((key.text()?, value.text()?)),
             "tx" => self.take_transaction(record::transaction(&mut value)?),
@@ -135,9 +134,7 @@ impl Records {
                     self.used.insert(address);
                 }
             }
-            "lockedutxo" => {
-                self.content.locked.push(OutPoint { txid: Txid::from_byte_array(key.array()?), vout: key.u32()? });
-            }
+            "lockedutxo" => self.content.locked.push(key.read()?),
             _ => {}
         }
         Ok(())

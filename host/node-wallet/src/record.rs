@@ -3,7 +3,7 @@
 //! A record's key starts with its kind as a text. Integers are little-endian. Texts and lists are prefixed by their
 //! length as a compact size.
 
-use bitcoin::consensus::encode;
+use bitcoin::consensus::Decodable;
 use bitcoin::{Transaction, VarInt};
 use zeroize::Zeroizing;
 
@@ -77,16 +77,13 @@ pub fn kind(key: &[u8]) -> String {
 
 /// `CWalletTx`.
 pub fn transaction(value: &mut Reader<'_>) -> Result<TransactionRecord> {
-    let (transaction, length): (Transaction, usize) =
-        encode::deserialize_partial(value.0).map_err(|_| "it is not a transaction")?;
-    value.take(length)?;
-    let block: [u8; 32] = value.array()?;
+    let transaction: Transaction = value.read().map_err(|_| "it is not a transaction")?;
+    let block: [u8; 32] = value.read()?;
     // The Merkle branch, which is obsolete.
     for _ in 0..value.count()? {
         value.take(32)?;
     }
-    let position = value.u32()?.cast_signed();
-    let state = match (position, block) {
+    let state = match (value.read::<i32>()?, block) {
         (0, block) if block == [0; 32] => State::Pending,
         (0.., _) if block != ABANDONED => State::Confirmed,
         _ => State::Dead,
@@ -110,8 +107,8 @@ pub fn transaction(value: &mut Reader<'_>) -> Result<TransactionRecord> {
         value.bytes()?;
     }
     // `fTimeReceivedIsTxTime`.
-    value.u32()?;
-    let received = value.u32()?.into();
+    value.read::<u32>()?;
+    let received = value.read::<u32>()?.into();
     let time = if smart_time == 0 { received } else { smart_time };
     Ok(TransactionRecord { transaction, state, comment, to, time, received })
 }
@@ -140,26 +137,18 @@ impl<'r> Reader<'r> {
         Ok(taken)
     }
 
-    pub fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or(SHORT)?;
-        self.0 = rest;
-        Ok(*taken)
-    }
-
-    pub fn u32(&mut self) -> Result<u32> {
-        Ok(u32::from_le_bytes(self.array()?))
+    pub fn read<T: Decodable>(&mut self) -> Result<T> {
+        T::consensus_decode_from_finite_reader(&mut self.0).map_err(|_| SHORT)
     }
 
     /// An index, stored as a signed number.
     pub fn index(&mut self) -> Result<u32> {
-        u32::try_from(i32::from_le_bytes(self.array()?)).map_err(|_| OUT_OF_RANGE)
+        u32::try_from(self.read::<i32>()?).map_err(|_| OUT_OF_RANGE)
     }
 
     /// A compact size.
     fn count(&mut self) -> Result<u64> {
-        let (VarInt(count), length) = encode::deserialize_partial(self.0).map_err(|_| SHORT)?;
-        self.take(length)?;
-        Ok(count)
+        self.read().map(|VarInt(count)| count)
     }
 
     pub fn bytes(&mut self) -> Result<&'r [u8]> {

@@ -7,8 +7,7 @@ use bitcoin::Txid;
 use super::error::Result;
 use super::files;
 use super::settings::Settings;
-use super::store::Store;
-use super::store::tables::put;
+use super::store::{Store, put};
 
 /// Sets whether a wallet that is not loaded is blank, and the `time` and `timereceived` of its transactions, in Unix seconds. Skips
 /// unknown transactions.

@@ -9,9 +9,7 @@ use super::Shared;
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::live::Wallet;
-use super::store::rows::MetaRow;
-use super::store::tables::{CHAIN, ENCRYPTION, PLAINTEXT_KEY, put};
-use super::store::{LAYOUT, Store};
+use super::store::{CHAIN, ENCRYPTION, LAYOUT, MetaRow, PLAINTEXT_KEY, Store, put};
 
 impl Wallet {
     /// The wallet of a store. Fails with [`WalletError::OtherChain`] unless it belongs to the node's chain.

@@ -11,8 +11,7 @@ use super::imported::{NewKeys, p2sh, p2wpkh};
 use super::keypool::LAST_INDEX;
 use super::live::Wallet;
 use super::ownership::{address_script, outputs_key, p2pkh};
-use super::store::rows::DescriptorRow;
-use super::store::tables::{hash160, number_from, script_key};
+use super::store::{DescriptorRow, hash160, number_from, script_key};
 use super::view::sources::{Side, has_next};
 use super::write::Write;
 

@@ -19,9 +19,10 @@ use super::error::{Result, WalletError};
 use super::guarding::POLICY_STATE;
 use super::keypool::identity_key;
 use super::live::Wallet;
-use super::store::rows::{CoinRow, DescriptorRow, KeyRow, MetaRow, ScriptRow};
-use super::store::tables::{ENCRYPTION, PLAINTEXT_KEY, SCRUB, Table};
-use super::store::{Reading, Store, Tables, Writing};
+use super::store::{
+    CoinRow, DescriptorRow, ENCRYPTION, KeyRow, MetaRow, PLAINTEXT_KEY, Reading, SCRUB, ScriptRow, Store, Table,
+    Tables, Writing,
+};
 
 const NOTHING: &str = "Error: Wallet has no descriptors to export";
 

@@ -13,8 +13,7 @@ use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::keypool::private_key_of;
 use super::live::Wallet;
-use super::store::Reading;
-use super::store::tables::place_key;
+use super::store::{Reading, place_key};
 use super::write::Write;
 
 /// The fewest expansions worth a thread of their own.

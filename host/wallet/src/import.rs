@@ -21,8 +21,7 @@ use super::live::Wallet;
 use super::live::rescan_slot::Stage;
 use super::ownership::address_script;
 use super::rescan;
-use super::store::rows::{DescriptorRow, KeyRow, RescanRow, ScriptRow};
-use super::store::tables::hash160;
+use super::store::{DescriptorRow, KeyRow, RescanRow, ScriptRow, hash160};
 use super::write::Write;
 use outrigger_disk::StoreError;
 

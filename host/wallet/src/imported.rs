@@ -14,9 +14,7 @@ use outrigger_standard::{ScriptKind, classify};
 
 use super::error::Result;
 use super::ownership::p2pkh;
-use super::store::rows::{KeyRow, KnownScriptRow, ScriptRow};
-use super::store::tables::{get, hash160, script_key};
-use super::store::{Reading, Tables};
+use super::store::{KeyRow, KnownScriptRow, Reading, ScriptRow, Tables, get, hash160, script_key};
 use super::write::Write;
 
 const COMPRESSED: usize = 33;

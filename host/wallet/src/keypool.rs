@@ -12,8 +12,7 @@ use zeroize::Zeroizing;
 use super::descriptors::{Derived, bad_descriptor, derive, parse_stored};
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
-use super::store::rows::{DescriptorRow, ScriptRow};
-use super::store::tables::{get, number_from, script_key};
+use super::store::{DescriptorRow, ScriptRow, get, number_from, script_key};
 use super::write::{CHUNK, Write};
 
 /// The descriptors of a new wallet, each once for receiving and once for change: the wire number of the address type,

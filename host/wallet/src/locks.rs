@@ -6,7 +6,7 @@ use outrigger_service::Result as ServiceResult;
 use super::error::Result;
 use super::follow::states::Counting;
 use super::live::Wallet;
-use super::store::tables::{LOCKED, outpoint_key};
+use super::store::{LOCKED, outpoint_key};
 use super::write::Write;
 
 /// A locked coin, and whether its lock is persistent.

@@ -17,8 +17,7 @@ use bitcoin::{BlockHash, Txid};
 use outrigger_service::wallet::{LOG_DEPTH, LogKind, TxState, WalletTransaction};
 
 use super::error::{Result, WalletError};
-use super::store::tables::{height_key, number_from_key};
-use super::store::{Reading, Tables};
+use super::store::{Reading, Tables, height_key, number_from_key};
 
 /// The height of the next block that makes a transaction deep, if no transaction is waiting for one.
 pub const NEVER: u32 = u32::MAX;

@@ -5,8 +5,7 @@ use outrigger_service::wallet::{LOG_DEPTH, LogKind, TxState, WalletTransaction};
 
 use super::error::Result;
 use super::log::{Note, Standing, UNCONFIRMED, UNKNOWN, due_height, due_key, log_number, microseconds, standing};
-use super::store::rows::{LogRow, LogStateRow};
-use super::store::tables::{LOG_STATE, get};
+use super::store::{LOG_STATE, LogRow, LogStateRow, get};
 use super::write::Write;
 
 const MAX_ENTRIES: u64 = 100_000;

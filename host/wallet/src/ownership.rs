@@ -10,9 +10,7 @@ use outrigger_values::amount::Saturating;
 
 use super::error::Result;
 use super::labels::Entry as LabelEntry;
-use super::store::rows::ScriptRow;
-use super::store::tables::{hash160, script_key, txid_from};
-use super::store::{Reading, Tables};
+use super::store::{Reading, ScriptRow, Tables, hash160, script_key, txid_from};
 use super::write::Write;
 
 /// The script under which the address book lists a script: itself; `None` if it has no address, like pay-to-pubkey.

@@ -9,7 +9,7 @@ use super::encrypt::EncryptionKey;
 use super::files;
 use super::follow::worker::Due;
 use super::live::{Lock, Wallet};
-use super::store::tables::{ENCRYPTION, PLAINTEXT_KEY};
+use super::store::{ENCRYPTION, PLAINTEXT_KEY};
 
 /// The longest time for which walletpassphrase unlocks a wallet, in seconds, as in bitcoind.
 pub const MAX_UNLOCK_SECONDS: u64 = 100_000_000;

@@ -23,8 +23,7 @@ use zeroize::Zeroizing;
 use super::error::Result;
 use super::files;
 use super::live::Wallet;
-use super::store::rows::TraceRow;
-use super::store::tables::{SCRUB, get};
+use super::store::{SCRUB, TraceRow, get};
 use super::write::Write;
 use outrigger_disk::CHECK_LEN;
 

@@ -17,9 +17,7 @@ use super::error::{Result, WalletError};
 use super::labels::LabelChanges;
 use super::live::Wallet;
 use super::log::{LogNotes, next_due};
-use super::store::rows::MetaRow;
-use super::store::tables::{CHANGES, Table, put};
-use super::store::{Reading, Tables, Writing};
+use super::store::{CHANGES, MetaRow, Reading, Table, Tables, Writing, put};
 use super::sums::Sums;
 
 /// How many scripts or keys a write handles between two calls of [`Write::check_wanted`].

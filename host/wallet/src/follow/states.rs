@@ -11,9 +11,9 @@ use outrigger_service::wallet::{Ownership, TxState, WalletTransaction};
 use crate::error::Result;
 use crate::live::Wallet;
 use crate::ownership::outputs_key;
-use crate::store::Reading;
-use crate::store::rows::{CoinRow, ScriptRow};
-use crate::store::tables::{OF_MEMPOOL, OF_WALLET, conflict_key, get, outpoint_from, outpoint_key, script_key};
+use crate::store::{
+    CoinRow, OF_MEMPOOL, OF_WALLET, Reading, ScriptRow, conflict_key, get, outpoint_from, outpoint_key, script_key,
+};
 use crate::write::Write;
 
 /// The version of TRUC transactions. An unconfirmed one has at most one unconfirmed parent or child (BIP 431).

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use crate::store::rows::RescanRow;
+use crate::store::RescanRow;
 
 #[derive(Default)]
 pub struct Slot {

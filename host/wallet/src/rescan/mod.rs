@@ -23,7 +23,7 @@ use super::follow::header_time;
 use super::live::Wallet;
 use super::live::outgoing::OfferScope;
 use super::live::rescan_slot::Stage;
-use super::store::rows::RescanRow;
+use super::store::RescanRow;
 use outrigger_base::contain::contain;
 use run::End;
 use wanted::Reach;

@@ -15,7 +15,7 @@ use super::wanted::{Growth, Reach, WatchedScripts};
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::matching::Met;
-use crate::store::rows::RescanRow;
+use crate::store::RescanRow;
 use crate::write::Write;
 use outrigger_node::search::{Findings, FoundBlock, ScriptSet};
 

@@ -12,7 +12,7 @@ use outrigger_service::wire::from_bytes;
 use crate::descriptors::derive;
 use crate::error::Result;
 use crate::live::Wallet;
-use crate::store::rows::{DescriptorRow, ScriptRow};
+use crate::store::{DescriptorRow, ScriptRow};
 use crate::write::Write;
 use outrigger_node::search::ScriptSet;
 

@@ -7,8 +7,7 @@ use outrigger_service::wallet::{LogCategory, LogEntry, LogKind, WalletLog};
 
 use super::{Harness, SUBSIDY, elsewhere, foreign, settings, spend};
 use crate::log::NEVER;
-use crate::store::tables::{LATER, LOG_STATE, NAMES, get};
-use crate::store::{DATA_FILE, Store};
+use crate::store::{DATA_FILE, LATER, LOG_STATE, NAMES, Store, get};
 use crate::write::Write;
 use crate::{WalletContents, check_file};
 

@@ -8,7 +8,7 @@ use outrigger_service::wallet::{Balances, BalancesQuery, Ownership, TxState};
 
 use super::WalletView;
 use crate::error::Result;
-use crate::store::rows::CoinRow;
+use crate::store::CoinRow;
 use crate::sums::Sums;
 
 impl WalletView {

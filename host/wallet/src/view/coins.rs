@@ -7,8 +7,7 @@ use outrigger_service::wire::{Blob, from_bytes};
 
 use super::{MAX_BATCH, Page, WalletView, check_place, page};
 use crate::error::Result;
-use crate::store::rows::CoinRow;
-use crate::store::tables::outpoint_from;
+use crate::store::{CoinRow, outpoint_from};
 
 impl WalletView {
     pub fn coins(&self, after: Option<&[u8]>, limit: u32) -> Result<CoinBatch> {

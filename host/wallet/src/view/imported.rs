@@ -16,8 +16,7 @@ use crate::encrypt::EncryptionKey;
 use crate::error::Result;
 use crate::imported::{self, scripts_of_key};
 use crate::keypool::private_key_at;
-use crate::store::rows::{KeyRow, ScriptRow};
-use crate::store::tables::hash160;
+use crate::store::{KeyRow, ScriptRow, hash160};
 
 impl WalletView {
     pub fn imported_descriptors(&self, private: bool) -> Result<Vec<DescriptorInfo>> {

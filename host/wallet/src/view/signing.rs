@@ -23,8 +23,7 @@ use crate::descriptors::{DescriptorPosition, Expansions, SECP};
 use crate::encrypt::EncryptionKey;
 use crate::error::{Result, WalletError};
 use crate::keypool::private_key_at;
-use crate::store::rows::DescriptorRow;
-use crate::store::tables::hash160;
+use crate::store::{DescriptorRow, hash160};
 
 const COMPRESSED: usize = 33;
 const X_ONLY: usize = 32;

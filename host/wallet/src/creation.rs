@@ -54,7 +54,10 @@ impl Wallet {
         txn.commit()?;
         let wallet = Self::new(options.name.clone(), store, shared, false)?;
         if !options.blank && !options.disable_private_keys {
-            wallet.write(|write| write.add_default_descriptors(&encryption_key))?;
+            wallet.write(|write| {
+                write.key = Some(encryption_key);
+                write.add_default_descriptors()
+            })?;
         }
         Ok(wallet)
     }

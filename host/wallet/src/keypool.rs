@@ -10,7 +10,6 @@ use secp256k1::rand::{RngCore, thread_rng};
 use zeroize::Zeroizing;
 
 use super::descriptors::{Derived, bad_descriptor, derive, parse_stored};
-use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::store::{DescriptorRow, ScriptRow, get, number_from, script_key};
 use super::write::{CHUNK, Write};
@@ -43,15 +42,10 @@ pub fn identity_key(identity: &str) -> [u8; 32] {
 
 impl Write<'_> {
     /// Stores a new descriptor's row and private text, and derives its scripts.
-    pub fn add_descriptor(
-        &mut self,
-        row: DescriptorRow,
-        parsed: &Descriptor,
-        encryption_key: &EncryptionKey,
-    ) -> Result<u32> {
+    pub fn add_descriptor(&mut self, row: DescriptorRow, parsed: &Descriptor) -> Result<u32> {
         let number = self.meta.next_descriptor;
         self.meta.next_descriptor = number.checked_add(1).ok_or(WalletError::damaged(0))?;
-        self.store_private(number, parsed, encryption_key)?;
+        self.store_private(number, parsed)?;
         // A plugin may have the keys of a descriptor without private text.
         self.adds_keys = true;
         let identity = identity_key(&parsed.identity());
@@ -61,10 +55,9 @@ impl Write<'_> {
         Ok(number)
     }
 
-    pub fn store_private(&mut self, number: u32, parsed: &Descriptor, encryption_key: &EncryptionKey) -> Result<()> {
+    pub fn store_private(&mut self, number: u32, parsed: &Descriptor) -> Result<()> {
         if let Some(text) = parsed.to_private_string() {
-            let key = private_key_of(number);
-            self.put(self.t.keys, &key, &encryption_key.encrypt(&key, text.expose().as_bytes())?)?;
+            self.put_private(&private_key_of(number), &text)?;
             self.adds_keys = true;
             if !self.wallet.shared.guards.is_idle() {
                 self.new_keys.extend(parsed.fixed_keys().iter().map(|public_key| public_key.inner));
@@ -172,7 +165,7 @@ impl Write<'_> {
     }
 
     /// Generates a master key and the active descriptors that bitcoind gives a new wallet (BIPs 44, 49, 84, 86; account 0).
-    pub fn add_default_descriptors(&mut self, encryption_key: &EncryptionKey) -> Result<()> {
+    pub fn add_default_descriptors(&mut self) -> Result<()> {
         let shared = &self.wallet.shared;
         let mut seed = Zeroizing::new([0_u8; 32]);
         thread_rng().fill_bytes(seed.as_mut_slice());
@@ -188,7 +181,7 @@ impl Write<'_> {
                 let parsed = parse_stored(self.meta.next_descriptor, text.expose(), shared.network)?;
                 let range_end = shared.settings.keypool;
                 let mut row = DescriptorRow { range_end, ..DescriptorRow::new(&parsed, now, internal) };
-                let number = self.add_descriptor(row.clone(), &parsed, encryption_key)?;
+                let number = self.add_descriptor(row.clone(), &parsed)?;
                 self.activate(number, &mut row, kind, internal)?;
             }
         }

@@ -48,9 +48,10 @@ impl Wallet {
             write.store_row(write.t.meta, ENCRYPTION, &row)?;
             write.delete(write.t.meta, PLAINTEXT_KEY)?;
             write.mark_scrub_due(former.expose())?;
-            write.reencrypt(&former, &key)?;
+            write.key = Some(key);
+            write.reencrypt(&former)?;
             if !write.meta.blank {
-                write.add_default_descriptors(&key)?;
+                write.add_default_descriptors()?;
             }
             // Within the write, so that nothing is encrypted with the former key between commit and lock.
             *self.lock.lock() = Lock::Locked;

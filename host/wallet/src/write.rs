@@ -8,7 +8,7 @@ use bitcoin::secp256k1::PublicKey;
 use bitcoin::{OutPoint, ScriptBuf, Txid};
 use outrigger_service::events::Event;
 use outrigger_service::wallet::Synced;
-use outrigger_service::wire::Wire;
+use outrigger_service::wire::{Secret, Wire};
 use outrigger_service::{ErrorKind, ServiceError};
 use parking_lot::MutexGuard;
 
@@ -48,6 +48,8 @@ pub struct Write<'w> {
     pub adds_keys: bool,
     /// The public keys of new private keys without a wildcard.
     pub new_keys: Vec<PublicKey>,
+    /// Encrypts new private entries, if the write may have any.
+    pub key: Option<EncryptionKey>,
     /// Whether the last backup lacks a change of this write.
     needs_backup: bool,
 }
@@ -100,6 +102,7 @@ impl Wallet {
             locks: Vec::new(),
             adds_keys: false,
             new_keys: Vec::new(),
+            key: None,
             needs_backup: false,
         };
         let result = change(&mut write)?;
@@ -187,16 +190,19 @@ impl<'w> Write<'w> {
         self.store_row(self.t.meta, CHANGES, &count)
     }
 
-    /// Encrypts every private entry under another key.
-    pub fn reencrypt(&mut self, from: &EncryptionKey, to: &EncryptionKey) -> Result<()> {
+    /// Stores a private entry.
+    pub fn put_private(&mut self, place: &[u8], text: &Secret) -> Result<()> {
+        let encrypted = self.key.as_ref().ok_or(ErrorKind::WalletLocked)?.encrypt(place, text.expose().as_bytes())?;
+        self.put(self.t.keys, place, &encrypted)
+    }
+
+    /// Encrypts every private entry under the write's key instead of a former one.
+    pub fn reencrypt(&mut self, former: &EncryptionKey) -> Result<()> {
         let mut entries = Vec::new();
         for entry in self.t.keys.iter(self.reads())? {
             let (place, value) = entry?;
-            entries.push((place.to_vec(), from.unwrap(place, value)?));
+            entries.push((place.to_vec(), former.unwrap(place, value)?));
         }
-        for (place, text) in entries {
-            self.put(self.t.keys, &place, &to.encrypt(&place, text.expose().as_bytes())?)?;
-        }
-        Ok(())
+        entries.iter().try_for_each(|(place, text)| self.put_private(place, text))
     }
 }

@@ -163,9 +163,8 @@ impl WalletView {
         batch: &SignBatch,
         wanted: &(dyn Fn() -> bool + Sync),
     ) -> ServiceResult<Vec<Option<Signed>>> {
-        let encryption_key = self.wallet.encryption_key()?;
         let keys = batch.requests.iter().map(|request| &*request.public_key.0);
-        let ring = self.ring(&batch.scripts, keys, &encryption_key)?;
+        let ring = self.ring(&batch.scripts, keys)?;
         let context = signing.context();
         let sign = |request: &SignRequest, digest| {
             let key = ring.get(&request.public_key).filter(|_| !signs_anything(&context, request))?;
@@ -220,8 +219,7 @@ impl WalletView {
     }
 
     pub fn sign_message(&self, script: &ScriptBuf, public_key: &[u8], message: &str) -> ServiceResult<Option<Blob>> {
-        let encryption_key = self.wallet.encryption_key()?;
-        let ring = self.ring(std::slice::from_ref(script), std::iter::once(public_key), &encryption_key)?;
+        let ring = self.ring(std::slice::from_ref(script), std::iter::once(public_key))?;
         let sign = |key: &Key| Blob(sign_digest(&key.0, message_digest(message), &SignatureKind::EcdsaRecoverable));
         Ok(ring.get(public_key).map(sign))
     }
@@ -297,14 +295,9 @@ impl WalletView {
     }
 
     /// The private keys of the descriptors that derive some scripts, and the imported ones of some public keys.
-    fn ring<'k>(
-        &self,
-        scripts: &[ScriptBuf],
-        public_keys: impl Iterator<Item = &'k [u8]>,
-        encryption_key: &EncryptionKey,
-    ) -> Result<Ring> {
-        let places = self.places(scripts)?;
-        let mut ring = Ring(self.derive(&places, encryption_key)?.into_iter().collect());
+    fn ring<'k>(&self, scripts: &[ScriptBuf], public_keys: impl Iterator<Item = &'k [u8]>) -> Result<Ring> {
+        let encryption_key = self.wallet.encryption_key()?;
+        let mut ring = Ring(self.derive(&self.places(scripts)?, &encryption_key)?.into_iter().collect());
         if self.t().imported_keys.is_empty(&self.txn)? {
             return Ok(ring);
         }

@@ -20,7 +20,6 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test"))]
 
-mod absolute;
 mod attempts;
 mod backup;
 mod contents;

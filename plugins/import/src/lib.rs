@@ -48,7 +48,7 @@ pub struct ImportPlugin {
     optional = ["wallet-book/1"],
     events = ["rescan"],
     restartable,
-    methods = [descriptors, multi::method, pruned_funds, rescan, single]
+    methods = [descriptors, multi, pruned_funds, rescan, single]
 )]
 impl Plugin for ImportPlugin {
     fn new(host: Host, _: NoOptions) -> Result<Self, String> {

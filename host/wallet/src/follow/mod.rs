@@ -17,7 +17,6 @@ mod blocks;
 mod decoded;
 pub mod interests;
 mod leap;
-mod maintenance;
 mod mempool;
 mod passing;
 pub mod states;

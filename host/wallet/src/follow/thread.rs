@@ -1,12 +1,13 @@
 //! Follows the node for all loaded wallets. One thread takes events and finds the wallets that they concern
 //! (`passing.rs`), and a few threads work on these wallets (`work_queue.rs`). All of them may wait for the node. The
-//! thread for timed work never does (`maintenance.rs`).
+//! thread for timed work never does (`run_alarms`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use bitcoin::BlockHash;
 use parking_lot::{Condvar, Mutex, RwLock};
@@ -15,16 +16,21 @@ use outrigger_node::interest::{interests, transaction_interest};
 
 use super::decoded::Blocks;
 use super::work_queue::{THREADS, WorkQueue};
-use super::worker::{Alarms, Resends, Scrubs};
+use super::worker::{Alarm, Alarms, Due, Resends, Scrubs};
 use crate::Shared;
 use crate::error::Result;
 use crate::live::Wallet;
 use crate::live::feed::{Item, Items, WaitOutcome};
 use crate::live::index::{Index, WalletNumber};
+use crate::live::outgoing::OfferScope;
 use crate::reorganisations::Reorganisations;
 use outrigger_base::contain::contain;
 use outrigger_node::NodeEvent;
 
+/// How often maintenance stores positions that are far ahead of the stored ones, and frees the caches of idle wallets.
+const STORE_EVERY: Duration = Duration::from_secs(60);
+/// The most wallets whose positions one maintenance stores: each costs an fsync, during which alarms wait.
+const MAX_STORED: usize = 100;
 /// The longest queue of events. Beyond it, the wallets read the chain and the mempool instead.
 const MAX_EVENTS: usize = 50_000;
 
@@ -233,6 +239,50 @@ impl Follower {
         self.work_queue.stop();
         self.alarms.stop();
         self.resends.stop();
+    }
+
+    /// The alarm thread. It never waits for the node, so wallets lock on time.
+    fn run_alarms(&self) {
+        self.plan_maintenance();
+        while let Some(alarm) = self.alarms.next() {
+            contain("timed work on wallets", || self.ring(alarm));
+        }
+    }
+
+    fn plan_maintenance(&self) {
+        self.alarms.set(Instant::now() + STORE_EVERY, Due::Maintenance);
+    }
+
+    fn ring(&self, (at, due): Alarm) {
+        match due {
+            Due::Lock(slot) => self.get(slot).iter().for_each(|wallet| wallet.lock_if_due()),
+            Due::Retry(slot) => {
+                if let Some(wallet) = self.get(slot).filter(|wallet| wallet.try_again(at)) {
+                    self.give(&wallet, Item::Reconcile);
+                }
+            }
+            Due::Resend(slot) => {
+                if self.get(slot).is_some_and(|wallet| wallet.take_due_resend(at)) {
+                    self.resends.queue(slot, OfferScope::All);
+                }
+            }
+            Due::Maintenance => {
+                self.plan_maintenance();
+                self.run_maintenance();
+            }
+        }
+    }
+
+    /// Stores positions, and frees the caches of idle wallets.
+    pub(crate) fn run_maintenance(&self) {
+        let wallets = self.loaded();
+        wallets.iter().for_each(|wallet| wallet.rest());
+        wallets
+            .iter()
+            .filter(|wallet| wallet.is_far_ahead())
+            .take(MAX_STORED)
+            .for_each(|wallet| wallet.store_if_free());
+        self.index.sweep();
     }
 
     fn run_resends(&self, shared: &Shared) {

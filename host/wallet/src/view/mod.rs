@@ -1,9 +1,7 @@
 //! A call's view of a wallet: one snapshot of its tables, and the wallet's state in memory.
 
-mod balances;
 mod coins;
 mod history;
-mod imported;
 mod judged;
 mod keys;
 mod labels;

@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 
-use bitcoin::Network;
 use outrigger_descriptor::{Descriptor, Expansion};
 use outrigger_memory::parallel::map;
 use outrigger_memory::wipe_stack;
@@ -40,8 +39,14 @@ impl Wallet {
     /// The stored expansion at a position of a descriptor with a hardened step below the public key.
     pub(super) fn expand_derived(&self, txn: &Reading<'_>, place: DescriptorPosition) -> Result<Option<Expansion>> {
         let (number, index) = place;
-        let texts = self.store.tables.derived.get(txn, &place_key(number, index))?;
-        texts.map(|texts| read_derived(number, texts, self.shared.network)).transpose()
+        let Some(texts) = self.store.tables.derived.get(txn, &place_key(number, index))? else { return Ok(None) };
+        let texts = std::str::from_utf8(texts).map_err(|_| WalletError::damaged(texts.len()))?;
+        let mut scripts = Vec::new();
+        for text in texts.lines() {
+            let expanded = parse_stored(number, text, self.shared.network)?.expand(0);
+            scripts.extend(expanded.map_err(|error| bad_descriptor(number, &error))?.scripts);
+        }
+        Ok(Some(Expansion { scripts }))
     }
 
     /// A descriptor with private keys; `None` if the wallet has none for it.
@@ -56,14 +61,4 @@ impl Wallet {
         let text = encryption_key.unwrap(&key, value)?;
         parse_stored(number, text.expose(), self.shared.network).map(Some)
     }
-}
-
-fn read_derived(number: u32, texts: &[u8], network: Network) -> Result<Expansion> {
-    let texts = std::str::from_utf8(texts).map_err(|_| WalletError::damaged(texts.len()))?;
-    let mut scripts = Vec::new();
-    for text in texts.lines() {
-        let expanded = parse_stored(number, text, network)?.expand(0);
-        scripts.extend(expanded.map_err(|error| bad_descriptor(number, &error))?.scripts);
-    }
-    Ok(Expansion { scripts })
 }

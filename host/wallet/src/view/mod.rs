@@ -16,7 +16,6 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bitcoin::ScriptBuf;
-use outrigger_descriptor::{Descriptor, Expansion};
 use outrigger_service::chain::BlockRef;
 use outrigger_service::wallet::{DescriptorInfo, Ownership, ScriptInfo, Synced, WalletInfo};
 use outrigger_service::wire::Secret;
@@ -223,7 +222,16 @@ impl WalletView {
             info.internal = row.internal;
             info.timestamp = row.timestamp;
             info.parents.extend(texts.get(&place.0).cloned());
-            add_expansion(script, parsed, owners.expansions.get(&place), &mut info);
+            let mut expanded = owners.expansions.get(&place).into_iter().flat_map(|expansion| &expansion.scripts);
+            if let Some(found) = expanded.find(|found| found.script_pubkey == *script)
+                && parsed.is_solvable()
+            {
+                // In place of the data of imported keys.
+                info.solvable = true;
+                info.descriptor = found.definite.clone();
+                info.solving = found.solving.clone();
+                info.origins = found.origins.clone();
+            }
         }
         info.parents.reverse();
         Ok(Some(info))
@@ -264,19 +272,6 @@ impl WalletView {
             }
         }
         Ok(row.public.clone())
-    }
-}
-
-/// Adds a descriptor's solving data for a script, in place of the data of imported keys.
-fn add_expansion(script: &ScriptBuf, parsed: &Descriptor, expansion: Option<&Arc<Expansion>>, info: &mut ScriptInfo) {
-    let Some(expansion) = expansion else { return };
-    if let Some(found) = expansion.scripts.iter().find(|found| found.script_pubkey == *script)
-        && parsed.is_solvable()
-    {
-        info.solvable = true;
-        info.descriptor = found.definite.clone();
-        info.solving = found.solving.clone();
-        info.origins = found.origins.clone();
     }
 }
 

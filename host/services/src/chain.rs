@@ -12,7 +12,7 @@ use outrigger_service::{Chain, Result, Scope};
 
 use super::OwnScopes;
 use super::steps::StepReads;
-use outrigger_node::{Gap, Node, NodeError, Snapshot};
+use outrigger_node::{Gap, Node, Result as NodeResult, Snapshot};
 use outrigger_wallet_engine::WalletManager;
 
 pub struct ChainService {
@@ -24,21 +24,17 @@ pub struct ChainService {
 }
 
 impl ChainService {
-    fn read<T>(
-        &self,
-        scope: Scope,
-        read: impl FnOnce(&dyn Snapshot) -> std::result::Result<T, NodeError>,
-    ) -> Result<T> {
+    fn read<T>(&self, scope: Scope, read: impl FnOnce(&dyn Snapshot) -> NodeResult<T>) -> Result<T> {
         self.scopes.get(scope)?.with_chain(&*self.node, |snapshot| Ok(read(snapshot)?))
     }
 
     /// Asks for what no snapshot has.
-    fn ask<T>(&self, _: Scope, ask: impl FnOnce(&dyn Node) -> std::result::Result<T, NodeError>) -> Result<T> {
+    fn ask<T>(&self, _: Scope, ask: impl FnOnce(&dyn Node) -> NodeResult<T>) -> Result<T> {
         Ok(ask(&*self.node)?)
     }
 
     /// Changes the chain. The call's later reads see the change.
-    fn write<T>(&self, scope: Scope, write: impl FnOnce(&dyn Node) -> std::result::Result<T, NodeError>) -> Result<T> {
+    fn write<T>(&self, scope: Scope, write: impl FnOnce(&dyn Node) -> NodeResult<T>) -> Result<T> {
         let call = self.scopes.get(scope)?;
         call.refresh();
         Ok(write(&*self.node)?)

@@ -11,7 +11,7 @@ use outrigger_service::{Mempool, Result, Scope};
 use outrigger_values::FeeRate;
 
 use super::OwnScopes;
-use outrigger_node::{Node, NodeError};
+use outrigger_node::{Node, Result as NodeResult};
 
 /// Reads the live mempool, not a snapshot.
 pub struct MempoolService {
@@ -20,12 +20,12 @@ pub struct MempoolService {
 }
 
 impl MempoolService {
-    fn ask<T>(&self, _: Scope, ask: impl FnOnce(&dyn Node) -> std::result::Result<T, NodeError>) -> Result<T> {
+    fn ask<T>(&self, _: Scope, ask: impl FnOnce(&dyn Node) -> NodeResult<T>) -> Result<T> {
         Ok(ask(&*self.node)?)
     }
 
     /// Changes the mempool, and closes the call's snapshots: its later reads see the change.
-    fn write<T>(&self, scope: Scope, write: impl FnOnce(&dyn Node) -> std::result::Result<T, NodeError>) -> Result<T> {
+    fn write<T>(&self, scope: Scope, write: impl FnOnce(&dyn Node) -> NodeResult<T>) -> Result<T> {
         self.scopes.get(scope)?.refresh();
         self.ask(scope, write)
     }

@@ -7,11 +7,11 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::descriptors::{bad_descriptor, derive};
 use super::error::{Result, WalletError};
-use super::imported::{NewKeys, p2sh, p2wpkh};
+use super::imported::{NewKeys, p2wpkh};
 use super::keypool::LAST_INDEX;
 use super::live::Wallet;
-use super::ownership::{address_script, outputs_key, p2pkh};
-use super::store::{DescriptorRow, hash160, number_from, script_key};
+use super::ownership::{has_address, outputs_key, p2pkh};
+use super::store::{DescriptorRow, number_from, script_key};
 use super::view::sources::{Side, has_next};
 use super::write::Write;
 
@@ -50,8 +50,7 @@ impl Write<'_> {
     /// Adds addresses without an entry to the address book.
     fn enter_addresses(&mut self, number: u32, row: &DescriptorRow, indexes: std::ops::Range<u32>) -> Result<()> {
         for script in self.addresses(number, row, indexes)? {
-            let Some(address) = address_script(&script) else { continue };
-            if self.t.labels.get(self.reads(), &script_key(&address))?.is_none() {
+            if has_address(&script) && self.t.labels.get(self.reads(), &script_key(&script))?.is_none() {
                 self.put_label(&script, "", true)?;
             }
         }
@@ -84,7 +83,7 @@ impl Write<'_> {
         let hash = <[u8; 20]>::try_from(hash).map_err(|hash| WalletError::damaged(hash.len()))?;
         let script = match kind {
             AddressType::Legacy => p2pkh(&hash),
-            AddressType::P2shSegwit => p2sh(&hash160(p2wpkh(&hash).as_bytes())),
+            AddressType::P2shSegwit => p2wpkh(&hash).to_p2sh(),
             AddressType::Bech32 => p2wpkh(&hash),
             AddressType::Bech32m => return Ok(None),
         };

@@ -18,7 +18,7 @@ use super::imported::{self, NewKeys, p2pk};
 use super::keypool::{END, private_key_at};
 use super::live::Wallet;
 use super::live::rescan_slot::Stage;
-use super::ownership::address_script;
+use super::ownership::has_address;
 use super::rescan;
 use super::store::{DescriptorRow, KeyRow, RescanRow, ScriptRow, hash160};
 use super::write::Write;
@@ -239,7 +239,7 @@ impl Write<'_> {
         let Ok(expansion) = parsed.expand(0) else { return Ok(()) };
         for script in expansion.scripts {
             // Skips the P2PK script of `combo`, which has no address.
-            if address_script(&script.script_pubkey).is_some() {
+            if has_address(&script.script_pubkey) {
                 self.put_label(&script.script_pubkey, label, true)?;
             }
         }

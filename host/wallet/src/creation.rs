@@ -1,14 +1,19 @@
-//! A new wallet, and the wallet of a file. Each is bound to the chain on which it was created.
+//! A new wallet, the wallet of a file, and what imports cannot set in a wallet that is copied from another program. Each wallet is bound to
+//! the chain on which it was created.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use bitcoin::Txid;
 use outrigger_node::ChainIdentity;
 use outrigger_service::wallet::CreateOptions;
 
 use super::Shared;
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
+use super::files;
 use super::live::Wallet;
+use super::settings::Settings;
 use super::store::{CHAIN, ENCRYPTION, LAYOUT, MetaRow, PLAINTEXT_KEY, Store, put};
 
 impl Wallet {
@@ -61,4 +66,21 @@ impl Wallet {
         }
         Ok(wallet)
     }
+}
+
+/// Sets whether a wallet that is not loaded is blank, and the `time` and `timereceived` of its transactions, in Unix seconds. Skips
+/// unknown transactions.
+pub fn take_over(dir: &Path, name: &str, blank: bool, times: &[(Txid, u64, u64)]) -> Result<()> {
+    let store = Store::open(&files::folder(dir, name)?, &Settings::default())?;
+    let (t, mut txn) = (store.tables, store.write()?);
+    let mut meta = t.meta(&txn)?;
+    meta.blank = blank;
+    put(t.meta, &mut txn, b"meta", &meta)?;
+    for (txid, time, received) in times {
+        if let Some(mut row) = t.transaction(&txn, txid)? {
+            (row.time, row.time_received) = (*time, *received);
+            put(t.transactions, &mut txn, &row.order_position.to_be_bytes(), &row)?;
+        }
+    }
+    Ok(txn.commit()?)
 }

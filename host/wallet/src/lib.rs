@@ -23,7 +23,6 @@
 mod attempts;
 mod backup;
 mod contents;
-mod copied;
 mod creation;
 mod descriptors;
 mod draw;
@@ -36,7 +35,6 @@ mod follow;
 mod former_keys;
 mod guarding;
 mod guards;
-mod hardened;
 mod import;
 mod imported;
 mod keypool;
@@ -78,7 +76,7 @@ use parking_lot::Mutex;
 
 use attempts::AllAttempts;
 pub use contents::{WalletContents, check_file};
-pub use copied::take_over;
+pub use creation::take_over;
 pub use encrypt::key_of_file as encryption_key;
 pub use files::remove as remove_wallet;
 use follow::thread::Follower;

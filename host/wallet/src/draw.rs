@@ -63,17 +63,17 @@ impl Write<'_> {
         match derive(&public, indexes.clone()) {
             Ok(derived) => Ok(derived.into_iter().filter_map(|(_, scripts)| scripts.into_iter().next()).collect()),
             Err(ExpandError::HardenedWithoutPrivateKey) => {
-                let script = |index| self.derived_script(number, index);
-                indexes.filter_map(|index| script(index).transpose()).collect()
+                // From the table `derived`.
+                let mut scripts = Vec::with_capacity(indexes.len());
+                for index in indexes {
+                    let expansion = self.wallet.expand_derived(self.reads(), (number, index))?;
+                    let first = expansion.and_then(|expansion| expansion.scripts.into_iter().next());
+                    scripts.extend(first.map(|script| script.script_pubkey));
+                }
+                Ok(scripts)
             }
             Err(error) => Err(bad_descriptor(number, &error)),
         }
-    }
-
-    /// The first script at an index whose derivation needed the private key, from the table `derived`.
-    fn derived_script(&self, number: u32, index: u32) -> Result<Option<ScriptBuf>> {
-        let expansion = self.wallet.expand_derived(self.reads(), (number, index))?;
-        Ok(expansion.and_then(|expansion| expansion.scripts.into_iter().next()).map(|script| script.script_pubkey))
     }
 
     /// Removes the oldest key from the imported keypool and watches its script of this type.
@@ -94,10 +94,6 @@ impl Write<'_> {
         self.settle(learned)?;
         self.rederive()?;
         Ok(Some(script))
-    }
-
-    fn active_descriptors(&self) -> Result<Vec<u32>> {
-        self.t.active.iter(self.reads())?.map(|entry| number_from(entry?.1)).collect()
     }
 
     fn next_script(&mut self, kind: AddressType, internal: bool) -> Result<ScriptBuf> {
@@ -169,7 +165,8 @@ impl Wallet {
         }
         self.encryption_key()?;
         Ok(self.write(|write| {
-            for number in write.active_descriptors()? {
+            let active = write.t.active.iter(write.reads())?.map(|entry| number_from(entry?.1));
+            for number in active.collect::<Result<Vec<u32>>>()? {
                 if let Some(mut row) = write.t.descriptor(write.reads(), number)? {
                     write.top_up_to(number, &mut row, size)?;
                 }

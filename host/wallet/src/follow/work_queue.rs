@@ -58,14 +58,11 @@ fn turn(shared: &Shared, wallet: &Arc<Wallet>) {
     }
 }
 
-fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
-}
-
 /// Handles a panic in the work on a wallet: the wallet is no longer followed, and waiters get an error.
 fn fail(shared: &Shared, wallet: &Wallet, panic: &(dyn Any + Send)) {
-    let reason = panic_message(panic);
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    let reason = text.unwrap_or_else(|| "a panic without a message".to_owned());
     tracing::error!(wallet = wallet.name(), reason, "following the chain for the wallet failed; unload and load it");
     let mut busy = shared.follower.busy.lock();
     wallet.feed.fail(reason);

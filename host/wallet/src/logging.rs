@@ -15,36 +15,37 @@ const MAX_AGE: u64 = 90 * 24 * 3600 * 1_000_000;
 const MAX_AGED_PER_WRITE: usize = 1_000;
 
 impl Write<'_> {
+    fn note(&mut self, row: &WalletTransaction, before: Standing) {
+        let note = Note { order_position: row.order_position, before, again: false, place: self.log.len() };
+        self.log.entry(row.txid).or_insert(note);
+    }
+
     /// Notes a transaction's standing. Called before its first change.
     pub fn note_standing(&mut self, row: &WalletTransaction) -> Result<()> {
-        if !self.log.has(&row.txid) {
-            let before = standing(&self.t, self.reads(), &row.txid, &row.state)?;
-            self.log.add(row, before);
+        if !self.log.contains_key(&row.txid) {
+            self.note(row, standing(&self.t, self.reads(), &row.txid, &row.state)?);
         }
         Ok(())
     }
 
     pub fn note_new(&mut self, row: &WalletTransaction) {
-        if !self.log.has(&row.txid) {
-            self.log.add(row, UNKNOWN);
-        }
+        self.note(row, UNKNOWN);
     }
 
     /// Notes that a different part of a known transaction's payments is the wallet's now.
     pub fn note_payments_changed(&mut self, row: &WalletTransaction) -> Result<()> {
         self.note_standing(row)?;
-        let place = self.log.places.get(&row.txid).copied();
-        if let Some(note) = place.and_then(|place| self.log.notes.get_mut(place)) {
-            note.again = true;
-        }
+        self.log.entry(row.txid).and_modify(|note| note.again = true);
         Ok(())
     }
 
     /// Writes the entries of this write. Returns the number of the last one, if any.
     pub fn write_log(&mut self) -> Result<Option<u64>> {
         let mut entries = Vec::new();
-        for note in std::mem::take(&mut self.log).notes {
-            self.log_change(&note, &mut entries)?;
+        let mut notes: Vec<(Txid, Note)> = std::mem::take(&mut self.log).into_iter().collect();
+        notes.sort_unstable_by_key(|(_, note)| note.place);
+        for (txid, note) in notes {
+            self.log_change(txid, &note, &mut entries)?;
         }
         self.log_deep(&mut entries)?;
         if entries.is_empty() {
@@ -66,8 +67,7 @@ impl Write<'_> {
         LogRow { kind, txid, block, height, time: self.wallet.shared.node.time() }
     }
 
-    fn log_change(&mut self, note: &Note, entries: &mut Vec<LogRow>) -> Result<()> {
-        let txid = note.txid;
+    fn log_change(&mut self, txid: Txid, note: &Note, entries: &mut Vec<LogRow>) -> Result<()> {
         let row = self.t.transaction_view(self.reads(), &txid)?;
         let (now, order_position) = match row {
             Some(row) => (standing(&self.t, self.reads(), &txid, &row.state)?, row.order_position),

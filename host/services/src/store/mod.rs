@@ -146,11 +146,10 @@ impl PluginStore {
     fn note(&self, used: u64) {
         let bound = self.bound.load(Ordering::Relaxed);
         let is_near = used.saturating_mul(100) >= bound.saturating_mul(NEAR_PERCENT);
-        if is_near && !self.is_nearly_full.swap(is_near, Ordering::Relaxed) {
+        if !self.is_nearly_full.swap(is_near, Ordering::Relaxed) && is_near {
             let plugin = &self.plugin;
             tracing::warn!(plugin, used, bound, "the plugin's store is {NEAR_PERCENT} % full (max_store_mib)");
         }
-        self.is_nearly_full.store(is_near, Ordering::Relaxed);
     }
 }
 

@@ -238,7 +238,6 @@ impl Wallet {
     ) -> Result<Option<Descriptor>> {
         let key = private_key_of(number);
         let Some(value) = self.store.tables.keys.get(txn, &key)? else { return Ok(None) };
-        let text = encryption_key.unwrap(&key, value)?;
-        parse_stored(number, text.expose(), self.shared.network).map(Some)
+        parse_stored(number, encryption_key.unwrap(&key, value)?.expose(), self.shared.network).map(Some)
     }
 }

@@ -29,11 +29,8 @@ impl WalletView {
         };
         let mut keys = BTreeMap::new();
         for (number, row) in self.t().all_descriptors(&self.txn)? {
-            let place = private_key_of(number);
-            let text = match (&encryption_key, self.t().keys.get(&self.txn, &place)?) {
-                (Some(encryption_key), Some(value)) => encryption_key.unwrap(&place, value)?,
-                _ => Secret::new(row.identity.clone()),
-            };
+            let private = self.private_text(&private_key_of(number), encryption_key.as_ref())?;
+            let text = private.unwrap_or_else(|| Secret::new(row.identity.clone()));
             let parsed = parse_stored(number, text.expose(), self.wallet.shared.network)?;
             for (xpub, xprv) in parsed.extended_keys() {
                 let order = (xpub.public_key.serialize(), xpub.chain_code.to_bytes());
@@ -124,10 +121,10 @@ impl WalletView {
         encryption_key: Option<&EncryptionKey>,
     ) -> Result<Secret> {
         for public_key in public_keys {
-            let place = private_key_at(&hash160(public_key));
-            if let (Some(encryption_key), Some(value)) = (encryption_key, self.t().keys.get(&self.txn, &place)?) {
+            let private = self.private_text(&private_key_at(&hash160(public_key)), encryption_key)?;
+            if let Some(private) = private {
                 // A public key in hexadecimal cannot match anything else in the text.
-                *text = text.replace(&encode_hex(public_key), encryption_key.unwrap(&place, value)?.expose());
+                *text = text.replace(&encode_hex(public_key), private.expose());
             }
         }
         Ok(Secret::new(with_checksum(std::mem::take(&mut *text))))

@@ -22,6 +22,7 @@ use outrigger_service::wire::Secret;
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 use outrigger_standard::descriptor::with_checksum;
 
+use super::encrypt::EncryptionKey;
 use super::error::Result;
 use super::follow::synced_at;
 use super::imported::knowledge;
@@ -245,10 +246,9 @@ impl WalletView {
         let encryption_key = if private { Some(self.wallet.encryption_key()?) } else { None };
         let mut infos = Vec::new();
         for (number, row) in self.t().all_descriptors(&self.txn)? {
-            let place = private_key_of(number);
-            let text = match (&encryption_key, self.t().keys.get(&self.txn, &place)?) {
-                (Some(encryption_key), Some(value)) => encryption_key.unwrap(&place, value)?,
-                _ => Secret::new(self.public_text(number, &row)?),
+            let text = match self.private_text(&private_key_of(number), encryption_key.as_ref())? {
+                Some(text) => text,
+                None => Secret::new(self.public_text(number, &row)?),
             };
             infos.push(DescriptorInfo {
                 text,
@@ -260,6 +260,12 @@ impl WalletView {
             });
         }
         Ok(infos)
+    }
+
+    /// The text of a private entry, if there is an encryption key.
+    fn private_text(&self, place: &[u8], encryption_key: Option<&EncryptionKey>) -> Result<Option<Secret>> {
+        let Some(encryption_key) = encryption_key else { return Ok(None) };
+        self.t().keys.get(&self.txn, place)?.map(|value| encryption_key.unwrap(place, value)).transpose()
     }
 
     /// A descriptor's public text in the form that the node's release shows.

@@ -282,9 +282,8 @@ impl WalletView {
     /// scripts.
     pub(super) fn wif_of(&self, scripts: &[ScriptBuf], hash: &[u8; 20]) -> Result<Option<Secret>> {
         let encryption_key = self.wallet.encryption_key()?;
-        let place = private_key_at(hash);
-        if let Some(value) = self.t().keys.get(&self.txn, &place)? {
-            return encryption_key.unwrap(&place, value).map(Some);
+        if let Some(wif) = self.private_text(&private_key_at(hash), Some(&encryption_key))? {
+            return Ok(Some(wif));
         }
         let keys = self.derive(&self.places(scripts)?, &encryption_key)?;
         let found = keys.iter().find(|(public_key, _)| hash160(public_key) == *hash);
@@ -302,10 +301,8 @@ impl WalletView {
             return Ok(ring);
         }
         for hash in public_keys.flat_map(hashes_of) {
-            let place = private_key_at(&hash);
-            let Some(value) = self.t().keys.get(&self.txn, &place)? else { continue };
-            let text = encryption_key.unwrap(&place, value)?;
-            let key = PrivateKey::from_wif(text.expose()).map_err(|_| WalletError::damaged(value.len()))?;
+            let Some(wif) = self.private_text(&private_key_at(&hash), Some(&encryption_key))? else { continue };
+            let key = PrivateKey::from_wif(wif.expose()).map_err(|_| WalletError::damaged(wif.expose().len()))?;
             ring.0.insert(key.public_key(&SECP).to_bytes(), Key(key.inner));
         }
         Ok(ring)

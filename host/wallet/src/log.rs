@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bitcoin::{BlockHash, Txid};
-use outrigger_service::wallet::{LOG_DEPTH, LogKind, TxState, WalletTransaction};
+use outrigger_service::wallet::{LOG_DEPTH, LogKind, TxState};
 
 use super::error::{Result, WalletError};
 use super::store::{Reading, Tables, height_key, number_from_key};

@@ -29,8 +29,8 @@ impl WalletView {
         };
         let mut keys = BTreeMap::new();
         for (number, row) in self.t().all_descriptors(&self.txn)? {
-            let private = self.private_text(&private_key_of(number), encryption_key.as_ref())?;
-            let text = private.unwrap_or_else(|| Secret::new(row.identity.clone()));
+            let text = self.private_text(&private_key_of(number), encryption_key.as_ref())?;
+            let text = text.unwrap_or_else(|| Secret::new(row.identity.clone()));
             let parsed = parse_stored(number, text.expose(), self.wallet.shared.network)?;
             for (xpub, xprv) in parsed.extended_keys() {
                 let order = (xpub.public_key.serialize(), xpub.chain_code.to_bytes());

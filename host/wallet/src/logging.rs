@@ -120,19 +120,14 @@ impl Write<'_> {
     pub fn drop_old(&mut self, state: &mut LogStateRow, oldest: u64, most: u64) -> Result<()> {
         let excess = self.t.log.len(self.reads())?.saturating_sub(most);
         let excess = usize::try_from(excess).unwrap_or(usize::MAX);
-        let mut dropped = Vec::new();
-        for entry in self.t.log.iter(self.reads())? {
+        for (dropped, entry) in self.t.log.iter(self.reads())?.enumerate() {
             let number = log_number(entry?.0)?;
-            let is_old = number < oldest && dropped.len() < MAX_AGED_PER_WRITE;
-            if !is_old && dropped.len() >= excess {
+            let is_old = number < oldest && dropped < MAX_AGED_PER_WRITE;
+            if !is_old && dropped >= excess {
                 break;
             }
-            dropped.push(number);
-        }
-        for number in dropped {
-            self.delete(self.t.log, &number.to_be_bytes())?;
             state.dropped = number;
         }
-        Ok(())
+        self.delete_range(self.t.log, &(..=state.dropped.to_be_bytes().as_slice()))
     }
 }

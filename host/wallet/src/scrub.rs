@@ -39,6 +39,8 @@ const FIRST_WRITE: u64 = 16;
 const LARGEST_WRITE: u64 = 1024;
 /// The key prefix of the overwriting rows.
 const FILLER: &[u8] = b"scrub/";
+/// The least key after all keys with this prefix.
+const AFTER_FILLER: &[u8] = b"scrub0";
 /// The size of a chunk of the search, in bytes.
 const SEARCHED: usize = 1 << 20;
 
@@ -92,14 +94,7 @@ impl Write<'_> {
 
     /// Removes the overwriting rows, including those left by a killed process.
     fn remove_filler(&mut self) -> Result<()> {
-        let mut places = Vec::new();
-        for entry in self.t.meta.prefix_iter(self.reads(), FILLER)? {
-            places.push(entry?.0.to_vec());
-        }
-        for place in places {
-            self.delete(self.t.meta, &place)?;
-        }
-        Ok(())
+        self.delete_range(self.t.meta, &(FILLER..AFTER_FILLER))
     }
 }
 

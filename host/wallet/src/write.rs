@@ -1,6 +1,7 @@
 //! A write transaction of a wallet. All of its changes commit together, or none.
 
 use std::collections::BTreeSet;
+use std::ops::RangeBounds;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -169,6 +170,11 @@ impl<'w> Write<'w> {
     /// Deletes a row. Returns whether there was one.
     pub fn delete(&mut self, table: Table, key: &[u8]) -> Result<bool> {
         Ok(table.delete(&mut self.txn, key)?)
+    }
+
+    pub fn delete_range<'k>(&mut self, table: Table, keys: &'k impl RangeBounds<&'k [u8]>) -> Result<()> {
+        table.delete_range(&mut self.txn, keys)?;
+        Ok(())
     }
 
     /// Called between the chunks of a long write. Fails with `ShuttingDown` when the host is stopping, which aborts the

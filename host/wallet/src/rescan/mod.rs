@@ -6,7 +6,6 @@
 //! leave an import without its rescan.
 
 mod run;
-mod show;
 pub(crate) mod wanted;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -89,15 +89,6 @@ fn refuse<T>(message: &str) -> Result<T, Refusal> {
     Err(Refusal::Request(RpcError::invalid_parameter(message)))
 }
 
-/// The fields that are checked before the descriptor.
-struct Given<'a> {
-    text: &'a str,
-    active: bool,
-    label: &'a str,
-    /// Also true if the label is null.
-    has_label: bool,
-}
-
 /// The first and the last index of a ranged descriptor, and the next one.
 type Indexes = ((u32, u32), u32);
 
@@ -106,10 +97,10 @@ impl Checks<'_> {
     fn request<'a>(&mut self, request: &'a Value, timestamp: u64) -> Result<Checked<'a>, RpcError> {
         let mut warnings = Vec::new();
         match self.import(request, timestamp, &mut warnings) {
-            Ok((descriptor, given)) => {
+            Ok((descriptor, text)) => {
                 let names_range = self.call.rules.range_refusal_names_descriptor;
-                let item = Item::Descriptor { text: given.text, names_range };
-                let accepted = Accepted { warnings, item, active: given.active, ranged: descriptor.range.is_some() };
+                let item = Item::Descriptor { text, names_range };
+                let accepted = Accepted { warnings, item, ranged: descriptor.range.is_some() };
                 Ok(Ok((Import::Descriptor { descriptor }, accepted)))
             }
             Err(Refusal::Request(error)) => Ok(Err(Outcome::failed(error, warnings))),
@@ -117,34 +108,44 @@ impl Checks<'_> {
         }
     }
 
+    /// The import, and the text of its descriptor.
     fn import<'a>(
         &mut self,
         request: &'a Value,
         timestamp: u64,
         warnings: &mut Vec<String>,
-    ) -> Result<(DescriptorImport, Given<'a>), Refusal> {
+    ) -> Result<(DescriptorImport, &'a str), Refusal> {
         let fields = Fields::of(request)?;
-        let given = Given::read(fields)?;
-        let descriptors = request::descriptors(given.text, self.network, descriptor_syntax(&self.call.rules))?;
+        let Some(text) = fields.get("desc") else { return refuse("Descriptor not found.") };
+        let given = typed::text(text).map_err(Refusal::Call)?;
+        let active = fields.get("active").map_or(Ok(false), typed::flag).map_err(Refusal::Call)?;
+        let label = fields.get("label").filter(|label| !label.is_null());
+        let label = label.map_or(Ok(""), typed::text).map_err(Refusal::Call)?;
+        if label == "*" {
+            return Err(invalid_label().into());
+        }
+        // A null label counts here, too.
+        let has_label = fields.has("label");
+        let descriptors = request::descriptors(given, self.network, descriptor_syntax(&self.call.rules))?;
         let first = descriptors.first().ok_or_else(malformed)?;
         if descriptors.len() > 1 && fields.has("internal") {
             return Err(internal_of_multipath().into());
         }
         let internal = fields.get("internal").map(typed::flag).transpose().map_err(Refusal::Call)?;
         let indexes = self.indexes(fields, &descriptors, warnings)?;
-        if given.active && indexes.is_none() {
+        if active && indexes.is_none() {
             return refuse("Active descriptors must be ranged");
         }
-        if descriptors.len() > 1 && given.has_label {
+        if descriptors.len() > 1 && has_label {
             return Err(label_of_multipath().into());
         }
-        if indexes.is_some() && given.has_label {
+        if indexes.is_some() && has_label {
             return refuse("Ranged descriptors should not have a label");
         }
-        if internal == Some(true) && given.has_label {
+        if internal == Some(true) && has_label {
             return Err(label_of_internal().into());
         }
-        if given.active && first.is_combo() {
+        if active && first.is_combo() {
             return Err(RpcError::wallet("Combo descriptors cannot be set to active").into());
         }
         if self.call.rules.warns_of_locktimes {
@@ -154,15 +155,15 @@ impl Checks<'_> {
         // The wallet gets the multipath descriptor unsplit, so that it stores all of its paths or none.
         let text = match descriptors.as_slice() {
             [one] => one.to_private_string().unwrap_or_else(|| Secret::new(one.to_public_string())),
-            _ => Secret::new(given.text.to_owned()),
+            _ => Secret::new(given.to_owned()),
         };
         let descriptor = DescriptorImport {
             text,
             range: indexes.map(|(range, _)| range),
             next_index: indexes.map(|(_, next)| next),
-            active: given.active,
+            active,
             internal,
-            label: (!given.label.is_empty()).then(|| given.label.to_owned()),
+            label: (!label.is_empty()).then(|| label.to_owned()),
             timestamp,
         };
         let private = descriptors.iter().filter(|descriptor| descriptor.has_private_keys());
@@ -232,20 +233,6 @@ impl Checks<'_> {
 
 fn extended_keys(descriptor: &Descriptor) -> impl Iterator<Item = String> {
     descriptor.extended_keys().into_iter().map(|(xpub, _)| xpub.to_string())
-}
-
-impl<'a> Given<'a> {
-    fn read(fields: Fields<'a>) -> Result<Self, Refusal> {
-        let Some(text) = fields.get("desc") else { return refuse("Descriptor not found.") };
-        let text = typed::text(text).map_err(Refusal::Call)?;
-        let active = fields.get("active").map_or(Ok(false), typed::flag).map_err(Refusal::Call)?;
-        let label = fields.get("label").filter(|label| !label.is_null());
-        let label = label.map_or(Ok(""), typed::text).map_err(Refusal::Call)?;
-        if label == "*" {
-            return Err(invalid_label().into());
-        }
-        Ok(Self { text, active, label, has_label: fields.has("label") })
-    }
 }
 
 pub fn internal_of_multipath() -> RpcError {

@@ -51,8 +51,6 @@ pub enum Item<'a> {
 pub struct Accepted<'a> {
     pub warnings: Vec<String>,
     pub item: Item<'a>,
-    /// Whether the request makes the descriptor active.
-    pub active: bool,
     pub ranged: bool,
 }
 
@@ -62,7 +60,7 @@ impl Accepted<'_> {
         let refusal = match answer {
             Some(ImportOutcome::Imported { missing_private_keys, unknown_output_type }) => {
                 self.warnings.extend(missing_private_keys.then(|| MISSING_PRIVATE_KEYS.to_owned()));
-                self.warnings.extend((unknown_output_type && self.active).then(|| UNKNOWN_OUTPUT_TYPE.to_owned()));
+                self.warnings.extend(unknown_output_type.then(|| UNKNOWN_OUTPUT_TYPE.to_owned()));
                 return Outcome { success: true, error: None, warnings: self.warnings, ranged: self.ranged };
             }
             Some(ImportOutcome::PrivateKeysDisabled) => private_keys_disabled(),

@@ -162,7 +162,7 @@ impl<'h> Checks<'h> {
     fn request(&mut self, request: &Value, timestamp: u64) -> Checked<'static> {
         let (parts, warnings) = self.parts(request, timestamp).map_err(|error| Outcome::failed(error, Vec::new()))?;
         let item = Item::Named(stored_first(&parts));
-        Ok((Import::Keys { parts }, Accepted { warnings, item, active: false, ranged: false }))
+        Ok((Import::Keys { parts }, Accepted { warnings, item, ranged: false }))
     }
 
     fn parts(&mut self, request: &Value, timestamp: u64) -> Result<(Vec<KeysImport>, Vec<String>), RpcError> {

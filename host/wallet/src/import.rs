@@ -120,14 +120,16 @@ impl Write<'_> {
         let mut paths = Vec::with_capacity(parsed.len());
         // Of two paths, the first is for receiving and the second for change (BIP 389).
         let paired = parsed.len() == 2;
+        let (begin, end) = self.range(import);
         for (position, parsed) in parsed.into_iter().enumerate() {
             let internal = if paired { position == 1 } else { import.internal.unwrap_or(false) };
             let known = match self.find_descriptor(&parsed)? {
                 Some(number) => self.t.descriptor(self.reads(), number)?.map(|row| (number, row)),
                 None => None,
             };
-            if let (Some((_, row)), true) = (&known, parsed.is_ranged())
-                && !self.includes(import, row)
+            if let Some((_, row)) = &known
+                && parsed.is_ranged()
+                && (row.range_begin < begin || end < row.range_end)
             {
                 return Ok(ImportOutcome::RangeShrinks {
                     begin: row.range_begin,
@@ -167,11 +169,6 @@ impl Write<'_> {
             Some((begin, end)) => (begin, end.saturating_add(1)),
             None => (0, self.wallet.shared.settings.keypool),
         }
-    }
-
-    fn includes(&self, import: &DescriptorImport, row: &DescriptorRow) -> bool {
-        let (begin, end) = self.range(import);
-        begin <= row.range_begin && end >= row.range_end
     }
 
     fn import_path(&mut self, import: &DescriptorImport, path: PathImport) -> Result<()> {

@@ -106,7 +106,8 @@ impl Wallet {
             Ok(true) => {
                 // A write of another secret makes a mark and a note of its own, which stay.
                 let _writes = self.lock_writes();
-                if !self.has_scrub_mark().unwrap_or(true) {
+                let mark = self.store.read().and_then(|txn| Ok(self.store.tables.meta.get(&txn, SCRUB)?.is_some()));
+                if !mark.unwrap_or(true) {
                     self.shared.follower.scrubs.forget(self.slot);
                     if let Err(error) = files::forget_former_key(self.store.env.folder()) {
                         let wallet = self.name();
@@ -126,11 +127,6 @@ impl Wallet {
                 }
             }
         }
-    }
-
-    fn has_scrub_mark(&self) -> Result<bool> {
-        let txn = self.store.read()?;
-        Ok(get::<Vec<TraceRow>>(self.store.tables.meta, &txn, SCRUB)?.is_some())
     }
 
     /// Returns whether nothing is left to remove.

@@ -145,7 +145,8 @@ impl Wallet {
 
     /// Logs transactions of this write that are already deep: the wallet may have followed blocks in memory meanwhile.
     fn log_passed(&self, guard: &WriteGuard<'_>) {
-        if self.feed.is_due()
+        let place = self.feed.position();
+        if place.now.height >= place.due
             && let Err(error) = self.write_in(guard, |_| Ok(()))
         {
             tracing::warn!(wallet = self.name(), %error, "cannot update the log of the wallet; its next write retries");

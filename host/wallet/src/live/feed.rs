@@ -187,12 +187,6 @@ impl Feed {
         }
     }
 
-    /// Whether a transaction is deep at the wallet's position, and the log has no entry for that yet.
-    pub fn is_due(&self) -> bool {
-        let position = self.position();
-        position.now.height >= position.due
-    }
-
     /// Records that no transaction is confirmed or conflicted above this height any more.
     pub fn set_top(&self, height: u32) {
         self.state.lock().position.top = height;

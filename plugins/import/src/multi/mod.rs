@@ -77,7 +77,8 @@ impl ImportPlugin {
                 .iter()
                 .map(|request| request::timestamp(request, wallet.synced))
                 .collect::<Result<Vec<_>, _>>()?;
-            let mut checks = Checks::new(call.network()?, &wallet, &self.stopping);
+            let (network, budget) = (call.network()?, MAX_DERIVED_KEYS);
+            let mut checks = Checks { network, wallet: &wallet, budget, stopping: &self.stopping, aborted: false };
             let times = timestamps.iter().map(|timestamp| stored_time(*timestamp));
             let checked = requests.iter().zip(times).map(|(request, time)| checks.request(request, time)).collect();
             if checks.aborted {
@@ -154,11 +155,7 @@ struct Checks<'h> {
     aborted: bool,
 }
 
-impl<'h> Checks<'h> {
-    fn new(network: Network, wallet: &'h WalletInfo, stopping: &'h AtomicBool) -> Self {
-        Self { network, wallet, budget: MAX_DERIVED_KEYS, stopping, aborted: false }
-    }
-
+impl Checks<'_> {
     fn request(&mut self, request: &Value, timestamp: u64) -> Checked<'static> {
         let (parts, warnings) = self.parts(request, timestamp).map_err(|error| Outcome::failed(error, Vec::new()))?;
         let item = Item::Named(stored_first(&parts));

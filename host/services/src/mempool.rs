@@ -43,7 +43,8 @@ impl Mempool for MempoolService {
         fn prioritise(txid: Txid, fee_delta: SignedAmount) -> () = |node| node.prioritise(txid, fee_delta);
         fn prioritised() -> Vec<Prioritised> = |node| node.prioritised();
         fn try_package(transactions: Vec<Blob>) -> PackageOutcome = |node| node.try_package(&transactions);
-        fn fee_estimate(blocks: u32, conservative: bool) -> FeeEstimate = |node| node.fee_estimate(blocks, conservative);
+        fn fee_estimate(blocks: u32, conservative: bool) -> FeeEstimate =
+            |node| node.fee_estimate(blocks, conservative);
     }
 
     through! { write:

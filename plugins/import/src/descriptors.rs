@@ -209,8 +209,8 @@ impl Checks<'_> {
         Ok(Some(((begin, end), next)))
     }
 
-    /// Checks the rules of `unused(KEY)`: only a wallet with private keys takes it, and only if neither the wallet nor an earlier request of
-    /// the call has its private key. The wallet checks the rules about private keys that hold for all descriptors.
+    /// Checks the rules of `unused(KEY)`: only a wallet with private keys takes it, and only if neither the wallet nor an earlier
+    /// request of the call has its private key. The wallet checks the rules about private keys that hold for all descriptors.
     fn check_unused(&self, descriptor: &Descriptor) -> Result<(), RpcError> {
         let takes_keys = self.wallet.private_keys_enabled;
         if !descriptor.is_unused() || descriptor.has_private_keys() != takes_keys {

@@ -263,18 +263,14 @@ impl Journal {
         let mut noted = self.noted.lock();
         let mut changed = noted.clone();
         change(&mut changed);
-        self.write(&changed)?;
+        // JSON cannot hold paths that are not UTF-8.
+        let texts: Vec<&str> = changed.iter().filter_map(|path| path.to_str()).collect();
+        match texts.as_slice() {
+            [] => unless_absent(fs::remove_file(&self.file))?,
+            texts => replace_file(&self.file, &serde_json::to_vec(texts)?)?,
+        }
         *noted = changed;
         Ok(())
-    }
-
-    fn write(&self, noted: &BTreeSet<PathBuf>) -> io::Result<()> {
-        // JSON cannot hold paths that are not UTF-8.
-        let texts: Vec<&str> = noted.iter().filter_map(|path| path.to_str()).collect();
-        if texts.is_empty() {
-            return unless_absent(fs::remove_file(&self.file));
-        }
-        replace_file(&self.file, &serde_json::to_vec(&texts)?)
     }
 }
 

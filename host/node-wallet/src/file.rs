@@ -3,16 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use bitcoin::hashes::Hash;
 use bitcoin::p2p::Magic;
-use bitcoin::{Address, Network, OutPoint, Transaction, Txid};
+use bitcoin::{Address, Network, OutPoint, Transaction};
 use outrigger_descriptor::checksum;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use zeroize::Zeroizing;
 
 use crate::error::FileError;
 use crate::keys::{PrivateKeys, open_master_key, open_private_key};
-use crate::record::{self, DescriptorId, DescriptorRecord, MasterKey, Reader, State, TransactionRecord};
+use crate::record::{self, DescriptorId, MasterKey, OUT_OF_RANGE, Reader};
 use crate::{Active, Coin, Comment, Content, Descriptor};
 
 /// `WALLET_FLAG_AVOID_REUSE` and other wallet flags.
@@ -21,6 +20,12 @@ const DISABLE_PRIVATE_KEYS: u64 = 1 << 32;
 const BLANK: u64 = 1 << 33;
 const DESCRIPTORS: u64 = 1 << 34;
 const EXTERNAL_SIGNER: u64 = 1 << 35;
+/// The block hash in the record of an abandoned transaction: the number 1.
+const ABANDONED: [u8; 32] = {
+    let mut hash = [0; 32];
+    hash[0] = 1;
+    hash
+};
 
 /// Reads the file of a wallet that no bitcoind has loaded. Calls `passphrase` if its private keys are encrypted.
 pub fn read(path: &Path, passphrase: impl FnOnce() -> Option<Zeroizing<String>>) -> Result<Content, FileError> {
@@ -39,7 +44,8 @@ struct Records {
     /// `None` for a custom signet.
     network: Option<Network>,
     flags: u64,
-    descriptors: Vec<DescriptorRecord>,
+    /// With their public texts, and all with a range.
+    descriptors: Vec<(DescriptorId, Descriptor)>,
     keys: Vec<(Vec<u8>, Zeroizing<[u8; 32]>)>,
     encrypted: Vec<(Vec<u8>, Vec<u8>)>,
     master_keys: Vec<MasterKey>,
@@ -98,36 +104,39 @@ impl Records {
         let (mut key, mut value) = (Reader(key), Reader(value));
         match key.text()?.as_str() {
             // `WalletFlags`.
-            "flags" => self.flags = u64::from_le_bytes(value.array()?),
-            "walletdescriptor" => self.descriptors.push(DescriptorRecord {
-                id: key.array()?,
-                text: value.text()?,
-                timestamp: u64::from_le_bytes(value.array()?),
-                next_index: value.index()?,
-                range: (value.index()?, value.index()?),
-            }),
+            "flags" => self.flags = value.read()?,
+            "walletdescriptor" => {
+                let descriptor = Descriptor {
+                    text: value.text()?.into(),
+                    timestamp: value.read()?,
+                    next_index: value.index()?,
+                    range: Some((value.index()?, value.index()?)),
+                    active: None,
+                };
+                self.descriptors.push((key.read()?, descriptor));
+            }
             "walletdescriptorkey" => {
-                let _: DescriptorId = key.array()?;
+                key.read::<DescriptorId>()?;
                 self.keys.push((key.bytes()?.to_vec(), record::secret(value.bytes()?)?));
             }
             "walletdescriptorckey" => {
-                let _: DescriptorId = key.array()?;
+                key.read::<DescriptorId>()?;
                 self.encrypted.push((key.bytes()?.to_vec(), value.bytes()?.to_vec()));
             }
             "mkey" => self.master_keys.push(MasterKey {
                 sealed: value.bytes()?.to_vec(),
                 salt: value.bytes()?.to_vec(),
-                method: value.u32()?,
-                iterations: value.u32()?,
+                method: value.read()?,
+                iterations: value.read()?,
             }),
             "activeexternalspk" => {
-                self.active.insert(value.array()?, Active::Receiving);
+                self.active.insert(value.read()?, Active::Receiving);
             }
             "activeinternalspk" => {
-                self.active.insert(value.array()?, Active::Change);
+                self.active.insert(value.read()?, Active::Change);
             }
             "name" => self.content.labels.push((key.text()?, value.text()?)),
-            "tx" => self.take_transaction(record::transaction(&mut value)?),
+            "tx" => self.take_transaction(&mut value)?,
             "destdata" => {
                 // An address whose coins were spent while the wallet avoided reuse.
                 let address = key.text()?;
@@ -135,27 +144,57 @@ impl Records {
                     self.used.insert(address);
                 }
             }
-            "lockedutxo" => {
-                self.content.locked.push(OutPoint { txid: Txid::from_byte_array(key.array()?), vout: key.u32()? });
-            }
+            "lockedutxo" => self.content.locked.push(key.read()?),
             _ => {}
         }
         Ok(())
     }
 
-    fn take_transaction(&mut self, record: TransactionRecord) {
-        let TransactionRecord { transaction, state, comment, to, time, received } = record;
+    /// Adds a record of a transaction (`CWalletTx`).
+    fn take_transaction(&mut self, value: &mut Reader<'_>) -> record::Result<()> {
+        let transaction: Transaction = value.read().map_err(|_| "it is not a transaction")?;
+        let block: [u8; 32] = value.read()?;
+        // The Merkle branch, which is obsolete.
+        for _ in 0..value.count()? {
+            value.take(32)?;
+        }
+        let position: i32 = value.read()?;
+        // Previous transactions. No release with descriptor wallets writes them.
+        if value.count()? != 0 {
+            return Err(OUT_OF_RANGE);
+        }
+        let (mut comment, mut to, mut smart_time) = (String::new(), String::new(), 0);
+        for _ in 0..value.count()? {
+            match (value.text()?.as_str(), value.text()?) {
+                ("comment", text) => comment = text,
+                ("to", text) => to = text,
+                ("timesmart", text) => smart_time = text.parse().unwrap_or(0),
+                _ => {}
+            }
+        }
+        // `vOrderForm`.
+        for _ in 0..value.count()? {
+            value.bytes()?;
+            value.bytes()?;
+        }
+        // `fTimeReceivedIsTxTime`.
+        value.read::<u32>()?;
+        let received = value.read::<u32>()?.into();
         let txid = transaction.compute_txid();
         self.content.transactions.push(txid);
-        self.content.times.push((txid, time, received));
+        self.content.times.push((txid, if smart_time == 0 { received } else { smart_time }, received));
         if !comment.is_empty() || !to.is_empty() {
             self.content.comments.push(Comment { txid, comment, to });
         }
-        match state {
-            State::Confirmed => self.confirmed.push(transaction),
-            State::Pending => self.content.pending.extend(transaction.input.iter().map(|input| input.previous_output)),
-            State::Dead => {}
+        match position {
+            0 if block == [0; 32] => {
+                self.content.pending.extend(transaction.input.iter().map(|input| input.previous_output));
+            }
+            0.. if block != ABANDONED => self.confirmed.push(transaction),
+            // Abandoned, or in conflict with a block.
+            _ => {}
         }
+        Ok(())
     }
 
     fn coins(&self) -> Vec<Coin> {
@@ -206,15 +245,14 @@ impl Records {
         let coins = self.coins();
         let network = self.network.unwrap_or(Network::Signet).into();
         let active = self.active;
-        let descriptor = |DescriptorRecord { id, text, timestamp, next_index, range }: DescriptorRecord| {
-            let mut private = keys.put_into(&text, network);
-            let is_ranged = private.contains('*');
-            if let Some(checksum) = checksum(&private) {
-                private.push('#');
-                private.push_str(&checksum);
+        let descriptor = |(id, descriptor): (DescriptorId, Descriptor)| {
+            let mut text = keys.put_into(&descriptor.text, network);
+            let range = descriptor.range.filter(|_| text.contains('*'));
+            if let Some(checksum) = checksum(&text) {
+                text.push('#');
+                text.push_str(&checksum);
             }
-            let range = is_ranged.then_some(range);
-            Descriptor { text: private, timestamp, range, next_index, active: active.get(&id).copied() }
+            Descriptor { text, range, active: active.get(&id).copied(), ..descriptor }
         };
         Content { descriptors: self.descriptors.into_iter().map(descriptor).collect(), coins, ..self.content }
     }
@@ -223,7 +261,7 @@ impl Records {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{NOT_UTF8, OUT_OF_RANGE, SHORT};
+    use crate::record::{NOT_UTF8, SHORT};
 
     fn text(text: &str) -> Vec<u8> {
         [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat()
@@ -240,16 +278,16 @@ mod tests {
             1000_i32.to_le_bytes().to_vec(),
         ]
         .concat();
-        let expected = DescriptorRecord {
-            id: [7; 32],
-            text: "raw(51)#abcdefgh".to_owned(),
+        let expected = Descriptor {
+            text: "raw(51)#abcdefgh".to_owned().into(),
             timestamp: 9,
             next_index: 3,
-            range: (0, 1000),
+            range: Some((0, 1000)),
+            active: None,
         };
         let mut records = Records::default();
         records.take(&key, &value).unwrap();
-        assert_eq!(records.descriptors, [expected]);
+        assert_eq!(records.descriptors, [([7; 32], expected)]);
         for length in 0..value.len() {
             assert_eq!(records.take(&key, &value[..length]), Err(SHORT), "{length}");
         }

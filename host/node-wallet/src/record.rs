@@ -3,8 +3,8 @@
 //! A record's key starts with its kind as a text. Integers are little-endian. Texts and lists are prefixed by their
 //! length as a compact size.
 
-use bitcoin::consensus::encode;
-use bitcoin::{Transaction, VarInt};
+use bitcoin::VarInt;
+use bitcoin::consensus::Decodable;
 use zeroize::Zeroizing;
 
 /// In bytes.
@@ -13,45 +13,8 @@ const SECRET_LEN: usize = 32;
 /// bytes.
 const BEFORE_SECRET: [u8; 5] = [0x02, 0x01, 0x01, 0x04, 0x20];
 
-/// The block hash in the record of an abandoned transaction: the number 1.
-const ABANDONED: [u8; 32] = {
-    let mut hash = [0; 32];
-    hash[0] = 1;
-    hash
-};
-
 /// A hash of the descriptor's text.
 pub type DescriptorId = [u8; 32];
-
-/// A transaction, with its comments and times, in Unix seconds.
-pub struct TransactionRecord {
-    pub transaction: Transaction,
-    pub state: State,
-    pub comment: String,
-    pub to: String,
-    /// The time that lists show.
-    pub time: u64,
-    pub received: u64,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
-    Confirmed,
-    Pending,
-    /// Abandoned, or in conflict with a block.
-    Dead,
-}
-
-#[derive(PartialEq, Eq, Debug)]
-pub struct DescriptorRecord {
-    pub id: DescriptorId,
-    pub text: String,
-    /// In Unix seconds.
-    pub timestamp: u64,
-    pub next_index: u32,
-    /// The first index in use, and the end (exclusive).
-    pub range: (u32, u32),
-}
 
 /// The key that encrypts the private keys, itself encrypted with a passphrase (`CMasterKey`).
 #[derive(PartialEq, Eq, Debug)]
@@ -75,47 +38,6 @@ pub fn kind(key: &[u8]) -> String {
     Reader(key).text().unwrap_or_default()
 }
 
-/// `CWalletTx`.
-pub fn transaction(value: &mut Reader<'_>) -> Result<TransactionRecord> {
-    let (transaction, length): (Transaction, usize) =
-        encode::deserialize_partial(value.0).map_err(|_| "it is not a transaction")?;
-    value.take(length)?;
-    let block: [u8; 32] = value.array()?;
-    // The Merkle branch, which is obsolete.
-    for _ in 0..value.count()? {
-        value.take(32)?;
-    }
-    let position = value.u32()?.cast_signed();
-    let state = match (position, block) {
-        (0, block) if block == [0; 32] => State::Pending,
-        (0.., _) if block != ABANDONED => State::Confirmed,
-        _ => State::Dead,
-    };
-    // Previous transactions. No release with descriptor wallets writes them.
-    if value.count()? != 0 {
-        return Err(OUT_OF_RANGE);
-    }
-    let (mut comment, mut to, mut smart_time) = (String::new(), String::new(), 0);
-    for _ in 0..value.count()? {
-        match (value.text()?.as_str(), value.text()?) {
-            ("comment", text) => comment = text,
-            ("to", text) => to = text,
-            ("timesmart", text) => smart_time = text.parse().unwrap_or(0),
-            _ => {}
-        }
-    }
-    // `vOrderForm`.
-    for _ in 0..value.count()? {
-        value.bytes()?;
-        value.bytes()?;
-    }
-    // `fTimeReceivedIsTxTime`.
-    value.u32()?;
-    let received = value.u32()?.into();
-    let time = if smart_time == 0 { received } else { smart_time };
-    Ok(TransactionRecord { transaction, state, comment, to, time, received })
-}
-
 /// The private key in a DER encoding.
 pub fn secret(der: &[u8]) -> Result<Zeroizing<[u8; SECRET_LEN]>> {
     // A sequence, whose length takes one to three bytes.
@@ -134,32 +56,24 @@ pub fn secret(der: &[u8]) -> Result<Zeroizing<[u8; SECRET_LEN]>> {
 pub struct Reader<'r>(pub &'r [u8]);
 
 impl<'r> Reader<'r> {
-    fn take(&mut self, length: usize) -> Result<&'r [u8]> {
+    pub fn take(&mut self, length: usize) -> Result<&'r [u8]> {
         let (taken, rest) = self.0.split_at_checked(length).ok_or(SHORT)?;
         self.0 = rest;
         Ok(taken)
     }
 
-    pub fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or(SHORT)?;
-        self.0 = rest;
-        Ok(*taken)
-    }
-
-    pub fn u32(&mut self) -> Result<u32> {
-        Ok(u32::from_le_bytes(self.array()?))
+    pub fn read<T: Decodable>(&mut self) -> Result<T> {
+        T::consensus_decode_from_finite_reader(&mut self.0).map_err(|_| SHORT)
     }
 
     /// An index, stored as a signed number.
     pub fn index(&mut self) -> Result<u32> {
-        u32::try_from(i32::from_le_bytes(self.array()?)).map_err(|_| OUT_OF_RANGE)
+        u32::try_from(self.read::<i32>()?).map_err(|_| OUT_OF_RANGE)
     }
 
     /// A compact size.
-    fn count(&mut self) -> Result<u64> {
-        let (VarInt(count), length) = encode::deserialize_partial(self.0).map_err(|_| SHORT)?;
-        self.take(length)?;
-        Ok(count)
+    pub fn count(&mut self) -> Result<u64> {
+        self.read().map(|VarInt(count)| count)
     }
 
     pub fn bytes(&mut self) -> Result<&'r [u8]> {

@@ -12,7 +12,7 @@ use outrigger_service::{Chain, Result, Scope};
 
 use super::OwnScopes;
 use super::steps::StepReads;
-use outrigger_node::{Gap, Node, NodeError, Snapshot};
+use outrigger_node::{Gap, Node, Result as NodeResult, Snapshot};
 use outrigger_wallet_engine::WalletManager;
 
 pub struct ChainService {
@@ -24,16 +24,17 @@ pub struct ChainService {
 }
 
 impl ChainService {
-    fn read<T>(
-        &self,
-        scope: Scope,
-        read: impl FnOnce(&dyn Snapshot) -> std::result::Result<T, NodeError>,
-    ) -> Result<T> {
+    fn read<T>(&self, scope: Scope, read: impl FnOnce(&dyn Snapshot) -> NodeResult<T>) -> Result<T> {
         self.scopes.get(scope)?.with_chain(&*self.node, |snapshot| Ok(read(snapshot)?))
     }
 
+    /// Asks for what no snapshot has.
+    fn ask<T>(&self, _: Scope, ask: impl FnOnce(&dyn Node) -> NodeResult<T>) -> Result<T> {
+        Ok(ask(&*self.node)?)
+    }
+
     /// Changes the chain. The call's later reads see the change.
-    fn write<T>(&self, scope: Scope, write: impl FnOnce(&dyn Node) -> std::result::Result<T, NodeError>) -> Result<T> {
+    fn write<T>(&self, scope: Scope, write: impl FnOnce(&dyn Node) -> NodeResult<T>) -> Result<T> {
         let call = self.scopes.get(scope)?;
         call.refresh();
         Ok(write(&*self.node)?)
@@ -42,84 +43,40 @@ impl ChainService {
 
 #[deny(clippy::missing_trait_methods)]
 impl Chain for ChainService {
+    through! { read:
+        fn info() -> ChainInfo = |chain| chain.info();
+        fn block_info(block: BlockRef) -> Option<BlockInfo> = |chain| chain.block_info(block);
+        fn block(hash: BlockHash) -> Option<Blob> = |chain| chain.block(hash);
+        fn spent_outputs(hash: BlockHash) -> Option<Vec<SpentOutputs>> = |chain| chain.spent_outputs(hash);
+        fn transaction(txid: Txid) -> Option<ConfirmedTransaction> = |chain| chain.transaction(txid);
+        fn coins(outpoints: Vec<OutPoint>) -> Vec<Option<Coin>> = |chain| chain.coins(&outpoints);
+        fn fork_point(hash: BlockHash) -> Option<BlockInfo> = |chain| chain.fork_point(hash);
+        fn tips() -> Vec<ChainTip> = |chain| chain.tips();
+        fn coins_after(outpoint: Option<OutPoint>, limit: u32) -> Vec<UnspentOutput> =
+            |chain| chain.coins_after(outpoint.as_ref(), limit);
+    }
+
+    through! { write:
+        fn submit_block(raw: Blob) -> Verdict = |node| node.submit_block(&raw);
+        fn submit_header(raw: Blob) -> Verdict = |node| node.submit_header(&raw);
+        fn invalidate_block(hash: BlockHash) -> () = |node| node.invalidate_block(hash);
+        fn reconsider_block(hash: BlockHash) -> () = |node| node.reconsider_block(hash);
+        fn precious_block(hash: BlockHash) -> () = |node| node.precious_block(hash);
+    }
+
+    through! { ask:
+        fn next_block() -> NextBlock = |node| node.next_block();
+        fn check_block(raw: Blob) -> Verdict = |node| node.check_block(&raw);
+        fn set_mock_time(seconds: u64) -> () = |node| node.set_mock_time(seconds);
+        fn deployments(hash: BlockHash) -> Option<Vec<Deployment>> = |node| node.deployments(hash);
+    }
+
     fn tip(&self, scope: Scope) -> Result<Tip> {
         self.scopes.get(scope)?.tip(&*self.node)
     }
 
-    fn info(&self, scope: Scope) -> Result<ChainInfo> {
-        self.read(scope, |snapshot| snapshot.info())
-    }
-
-    fn block_info(&self, scope: Scope, block: BlockRef) -> Result<Option<BlockInfo>> {
-        self.read(scope, |snapshot| snapshot.block_info(block))
-    }
-
-    fn block(&self, scope: Scope, hash: BlockHash) -> Result<Option<Blob>> {
-        self.read(scope, |snapshot| snapshot.block(hash))
-    }
-
-    fn spent_outputs(&self, scope: Scope, hash: BlockHash) -> Result<Option<Vec<SpentOutputs>>> {
-        self.read(scope, |snapshot| snapshot.spent_outputs(hash))
-    }
-
-    fn transaction(&self, scope: Scope, txid: Txid) -> Result<Option<ConfirmedTransaction>> {
-        self.read(scope, |snapshot| snapshot.transaction(txid))
-    }
-
-    fn coins(&self, scope: Scope, outpoints: Vec<OutPoint>) -> Result<Vec<Option<Coin>>> {
-        self.read(scope, |snapshot| snapshot.coins(&outpoints))
-    }
-
-    fn fork_point(&self, scope: Scope, hash: BlockHash) -> Result<Option<BlockInfo>> {
-        self.read(scope, |snapshot| snapshot.fork_point(hash))
-    }
-
-    fn tips(&self, scope: Scope) -> Result<Vec<ChainTip>> {
-        self.read(scope, |snapshot| snapshot.tips())
-    }
-
-    fn next_block(&self, _: Scope) -> Result<NextBlock> {
-        Ok(self.node.next_block()?)
-    }
-
     fn time(&self, _: Scope) -> Result<u64> {
         Ok(self.node.time())
-    }
-
-    fn check_block(&self, _: Scope, raw: Blob) -> Result<Verdict> {
-        Ok(self.node.check_block(&raw)?)
-    }
-
-    fn submit_block(&self, scope: Scope, raw: Blob) -> Result<Verdict> {
-        self.write(scope, |node| node.submit_block(&raw))
-    }
-
-    fn submit_header(&self, scope: Scope, raw: Blob) -> Result<Verdict> {
-        self.write(scope, |node| node.submit_header(&raw))
-    }
-
-    fn invalidate_block(&self, scope: Scope, hash: BlockHash) -> Result<()> {
-        self.write(scope, |node| node.invalidate_block(hash))
-    }
-
-    fn reconsider_block(&self, scope: Scope, hash: BlockHash) -> Result<()> {
-        self.write(scope, |node| node.reconsider_block(hash))
-    }
-
-    fn precious_block(&self, scope: Scope, hash: BlockHash) -> Result<()> {
-        self.write(scope, |node| node.precious_block(hash))
-    }
-
-    fn set_mock_time(&self, _: Scope, seconds: u64) -> Result<()> {
-        Ok(self.node.set_mock_time(seconds)?)
-    }
-
-    fn deployments(&self, _: Scope, hash: BlockHash) -> Result<Option<Vec<Deployment>>> {
-        Ok(self.node.deployments(hash)?)
-    }
-
-    fn coins_after(&self, scope: Scope, outpoint: Option<OutPoint>, limit: u32) -> Result<Vec<UnspentOutput>> {
-        self.read(scope, |snapshot| snapshot.coins_after(outpoint.as_ref(), limit))
     }
 
     fn find_coins(

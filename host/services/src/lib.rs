@@ -6,6 +6,15 @@
 //! All reads within a call use the snapshots that the call opened first, and the end of the call closes them. A write
 //! closes them, too, so that the call's next read sees the change in fresh snapshots.
 
+/// Implements functions of a service. Each runs its expression through the implementation's function `$through`.
+macro_rules! through {
+    ($through:ident: $(fn $name:ident($($argument:ident: $type:ty),*) -> $answer:ty = |$on:ident| $run:expr;)*) => { $(
+        fn $name(&self, scope: Scope, $($argument: $type),*) -> Result<$answer> {
+            self.$through(scope, |$on| Ok($run?))
+        }
+    )* };
+}
+
 mod chain;
 mod granted;
 mod mempool;

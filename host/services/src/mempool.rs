@@ -11,7 +11,7 @@ use outrigger_service::{Mempool, Result, Scope};
 use outrigger_values::FeeRate;
 
 use super::OwnScopes;
-use outrigger_node::Node;
+use outrigger_node::{Node, Result as NodeResult};
 
 /// Reads the live mempool, not a snapshot.
 pub struct MempoolService {
@@ -19,60 +19,42 @@ pub struct MempoolService {
     pub scopes: OwnScopes,
 }
 
+impl MempoolService {
+    fn ask<T>(&self, _: Scope, ask: impl FnOnce(&dyn Node) -> NodeResult<T>) -> Result<T> {
+        Ok(ask(&*self.node)?)
+    }
+
+    /// Changes the mempool, and closes the call's snapshots: its later reads see the change.
+    fn write<T>(&self, scope: Scope, write: impl FnOnce(&dyn Node) -> NodeResult<T>) -> Result<T> {
+        self.scopes.get(scope)?.refresh();
+        self.ask(scope, write)
+    }
+}
+
 #[deny(clippy::missing_trait_methods)]
 impl Mempool for MempoolService {
-    fn info(&self, _: Scope) -> Result<MempoolInfo> {
-        Ok(self.node.mempool_info()?)
+    through! { ask:
+        fn info() -> MempoolInfo = |node| node.mempool_info();
+        fn ids() -> Vec<Txid> = |node| node.mempool_ids();
+        fn entries(txids: Vec<Txid>) -> Vec<Option<MempoolEntry>> = |node| node.mempool_entries(&txids);
+        fn transactions(txids: Vec<Txid>) -> Vec<Option<Blob>> = |node| node.mempool_transactions(&txids);
+        fn spenders(outpoints: Vec<OutPoint>) -> Vec<Option<Txid>> = |node| node.mempool_spenders(&outpoints);
+        fn try_submit(raw: Blob, max_feerate: FeeRate) -> Admission = |node| node.try_submit(&raw, max_feerate);
+        fn prioritise(txid: Txid, fee_delta: SignedAmount) -> () = |node| node.prioritise(txid, fee_delta);
+        fn prioritised() -> Vec<Prioritised> = |node| node.prioritised();
+        fn try_package(transactions: Vec<Blob>) -> PackageOutcome = |node| node.try_package(&transactions);
+        fn fee_estimate(blocks: u32, conservative: bool) -> FeeEstimate =
+            |node| node.fee_estimate(blocks, conservative);
     }
 
-    fn ids(&self, _: Scope) -> Result<Vec<Txid>> {
-        Ok(self.node.mempool_ids()?)
-    }
-
-    fn entries(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<MempoolEntry>>> {
-        Ok(self.node.mempool_entries(&txids)?)
-    }
-
-    fn transactions(&self, _: Scope, txids: Vec<Txid>) -> Result<Vec<Option<Blob>>> {
-        Ok(self.node.mempool_transactions(&txids)?)
-    }
-
-    fn spenders(&self, _: Scope, outpoints: Vec<OutPoint>) -> Result<Vec<Option<Txid>>> {
-        Ok(self.node.mempool_spenders(&outpoints)?)
-    }
-
-    fn submit(&self, scope: Scope, raw: Blob, max_feerate: FeeRate) -> Result<Admission> {
-        self.scopes.get(scope)?.refresh();
-        Ok(self.node.submit(&raw, max_feerate)?)
-    }
-
-    fn try_submit(&self, _: Scope, raw: Blob, max_feerate: FeeRate) -> Result<Admission> {
-        Ok(self.node.try_submit(&raw, max_feerate)?)
+    through! { write:
+        fn submit(raw: Blob, max_feerate: FeeRate) -> Admission = |node| node.submit(&raw, max_feerate);
+        fn submit_package(transactions: Vec<Blob>, max_feerate: FeeRate) -> PackageOutcome =
+            |node| node.submit_package(&transactions, max_feerate);
     }
 
     fn candidate(&self, _: Scope, known: Option<u64>) -> Result<Encoded<Option<Candidate>>> {
         Ok(Encoded::new(&self.node.candidate(known)?))
-    }
-
-    fn prioritise(&self, _: Scope, txid: Txid, fee_delta: SignedAmount) -> Result<()> {
-        Ok(self.node.prioritise(txid, fee_delta)?)
-    }
-
-    fn prioritised(&self, _: Scope) -> Result<Vec<Prioritised>> {
-        Ok(self.node.prioritised()?)
-    }
-
-    fn submit_package(&self, scope: Scope, transactions: Vec<Blob>, max_feerate: FeeRate) -> Result<PackageOutcome> {
-        self.scopes.get(scope)?.refresh();
-        Ok(self.node.submit_package(&transactions, max_feerate)?)
-    }
-
-    fn try_package(&self, _: Scope, transactions: Vec<Blob>) -> Result<PackageOutcome> {
-        Ok(self.node.try_package(&transactions)?)
-    }
-
-    fn fee_estimate(&self, _: Scope, blocks: u32, conservative: bool) -> Result<FeeEstimate> {
-        Ok(self.node.fee_estimate(blocks, conservative)?)
     }
 
     fn save(&self, _: Scope) -> Result<String> {

@@ -135,64 +135,33 @@ impl WalletRead for WalletService {
         Ok(self.scopes.named(&name)?.0)
     }
 
-    fn info(&self, scope: Scope) -> Result<WalletInfo> {
-        self.read(scope, WalletView::info)
+    through! { read:
+        fn info() -> WalletInfo = |view| view.info();
+        fn scripts(scripts: Vec<ScriptBuf>) -> Vec<Option<ScriptInfo>> = |view| view.scripts(scripts);
+        fn transactions(txids: Vec<Txid>) -> Encoded<HistoryBatch> = |view| view.transactions(&txids);
+        fn raw_transactions(txids: Vec<Txid>) -> Vec<Option<Blob>> = |view| view.raw_transactions(&txids);
+        fn alternate_wtxids(txids: Vec<Txid>) -> Vec<Vec<Wtxid>> = |view| view.alternate_wtxids(&txids);
+        fn spent_outside_mempool(query: BalancesQuery) -> Balances = |view| view.spent_outside_mempool(&query);
+        fn history(query: HistoryQuery) -> Encoded<HistoryBatch> = |view| view.history(&query);
+        fn descriptor_texts(numbers: Vec<u32>) -> Vec<Option<String>> = |view| view.descriptor_texts(&numbers);
+        fn coins(in_mempool: bool, after: Option<Blob>, limit: u32) -> CoinBatch = |view| match in_mempool {
+            true => view.mempool_coins(after.as_deref(), limit),
+            false => view.coins(after.as_deref(), limit),
+        };
+        fn descriptors() -> Vec<DescriptorInfo> = |view| view.descriptors(false);
+        fn imported_descriptors() -> Vec<DescriptorInfo> = |view| view.imported_descriptors(false);
+        fn labels(after: Option<Blob>, limit: u32) -> LabelBatch = |view| view.labels(after, limit);
+        fn spenders(outpoints: Vec<OutPoint>) -> Vec<Vec<Txid>> = |view| view.spenders(&outpoints);
+        fn spent_from(scripts: Vec<ScriptBuf>) -> Vec<bool> = |view| view.spent_from(&scripts);
+        fn replaceable(txids: Vec<Txid>) -> Vec<Replaceable> = |view| view.replaceable(&txids);
+        fn label_names(sending: Option<bool>) -> Vec<String> = |view| view.label_names(sending);
+        fn labelled(label: String) -> Vec<LabelledScript> = |view| view.labelled(&label);
+        fn balances(query: BalancesQuery) -> Balances = |view| view.balances(&query);
+        fn received(query: ReceivedQuery) -> Encoded<Vec<Received>> = |view| view.received(&query);
     }
 
-    fn scripts(&self, scope: Scope, scripts: Vec<ScriptBuf>) -> Result<Vec<Option<ScriptInfo>>> {
-        self.read(scope, |view| view.scripts(scripts))
-    }
-
-    fn transactions(&self, scope: Scope, txids: Vec<Txid>) -> Result<Encoded<HistoryBatch>> {
-        self.read(scope, |view| view.transactions(&txids))
-    }
-
-    fn raw_transactions(&self, scope: Scope, txids: Vec<Txid>) -> Result<Vec<Option<Blob>>> {
-        self.read(scope, |view| Ok(view.raw_transactions(&txids)?))
-    }
-
-    fn alternate_wtxids(&self, scope: Scope, txids: Vec<Txid>) -> Result<Vec<Vec<Wtxid>>> {
-        self.read(scope, |view| Ok(view.alternate_wtxids(&txids)?))
-    }
-
-    fn spent_outside_mempool(&self, scope: Scope, query: BalancesQuery) -> Result<Balances> {
-        self.read(scope, |view| Ok(view.spent_outside_mempool(&query)?))
-    }
-
-    fn history(&self, scope: Scope, query: HistoryQuery) -> Result<Encoded<HistoryBatch>> {
-        self.read(scope, |view| Ok(view.history(&query)?))
-    }
-
-    fn descriptor_texts(&self, scope: Scope, numbers: Vec<u32>) -> Result<Vec<Option<String>>> {
-        self.read(scope, |view| Ok(view.descriptor_texts(&numbers)?))
-    }
-
-    fn coins(&self, scope: Scope, in_mempool: bool, after: Option<Blob>, limit: u32) -> Result<CoinBatch> {
-        self.read(scope, |view| {
-            let (after, read) =
-                (after.as_deref(), if in_mempool { WalletView::mempool_coins } else { WalletView::coins });
-            Ok(read(view, after, limit)?)
-        })
-    }
-
-    fn descriptors(&self, scope: Scope) -> Result<Vec<DescriptorInfo>> {
-        self.read(scope, |view| Ok(view.descriptors(false)?))
-    }
-
-    fn imported_descriptors(&self, scope: Scope) -> Result<Vec<DescriptorInfo>> {
-        self.read(scope, |view| Ok(view.imported_descriptors(false)?))
-    }
-
-    fn labels(&self, scope: Scope, after: Option<Blob>, limit: u32) -> Result<LabelBatch> {
-        self.read(scope, |view| Ok(view.labels(after, limit)?))
-    }
-
-    fn hd_keys(&self, scope: Scope) -> Result<Vec<HdKey>> {
-        self.with_keys(scope, |view| Ok(view.hd_keys(false)?))
-    }
-
-    fn spenders(&self, scope: Scope, outpoints: Vec<OutPoint>) -> Result<Vec<Vec<Txid>>> {
-        self.read(scope, |view| Ok(view.spenders(&outpoints)?))
+    through! { with_keys:
+        fn hd_keys() -> Vec<HdKey> = |view| view.hd_keys(false);
     }
 
     fn locked_coins(&self, scope: Scope) -> Result<Vec<OutPoint>> {
@@ -201,26 +170,6 @@ impl WalletRead for WalletService {
 
     fn spend_settings(&self, scope: Scope) -> Result<SpendSettings> {
         self.read(scope, |view| Ok(view.wallet().spend_settings()))
-    }
-
-    fn spent_from(&self, scope: Scope, scripts: Vec<ScriptBuf>) -> Result<Vec<bool>> {
-        self.read(scope, |view| Ok(view.spent_from(&scripts)?))
-    }
-
-    fn replaceable(&self, scope: Scope, txids: Vec<Txid>) -> Result<Vec<Replaceable>> {
-        self.read(scope, |view| view.replaceable(&txids))
-    }
-
-    fn label_names(&self, scope: Scope, sending: Option<bool>) -> Result<Vec<String>> {
-        self.read(scope, |view| view.label_names(sending))
-    }
-
-    fn labelled(&self, scope: Scope, label: String) -> Result<Vec<LabelledScript>> {
-        self.read(scope, |view| view.labelled(&label))
-    }
-
-    fn balances(&self, scope: Scope, query: BalancesQuery) -> Result<Balances> {
-        self.read(scope, |view| view.balances(&query))
     }
 
     fn log(&self, scope: Scope, after: u64, limit: u32) -> Result<WalletLog> {
@@ -234,47 +183,26 @@ impl WalletRead for WalletService {
         self.granted.check(view.wallet().name())?;
         Ok(view.log(after, limit)?)
     }
-
-    fn received(&self, scope: Scope, query: ReceivedQuery) -> Result<Encoded<Vec<Received>>> {
-        self.read(scope, |view| Ok(view.received(&query)?))
-    }
 }
 
 #[deny(clippy::missing_trait_methods)]
 impl WalletBook for WalletService {
-    fn new_address(&self, scope: Scope, kind: AddressType, internal: bool, label: Option<String>) -> Result<ScriptBuf> {
-        self.write(scope, |wallet| wallet.new_address(kind, internal, label))
-    }
-
-    fn set_label(&self, scope: Scope, script: ScriptBuf, label: String) -> Result<()> {
-        self.write(scope, |wallet| wallet.set_label(script, label))
-    }
-
-    fn set_metadata(&self, scope: Scope, txid: Txid, key: String, value: String) -> Result<()> {
-        self.write(scope, |wallet| wallet.set_metadata(txid, key, value))
-    }
-
-    fn refill_keypool(&self, scope: Scope, size: Option<u32>) -> Result<()> {
-        self.write(scope, |wallet| wallet.refill_keypool(size))
-    }
-
-    fn return_address(&self, scope: Scope, script: ScriptBuf) -> Result<bool> {
-        self.write(scope, |wallet| wallet.return_address(&script))
-    }
-
-    fn lock_coins(&self, scope: Scope, coins: Vec<OutPoint>, persistent: bool) -> Result<()> {
-        self.write(scope, |wallet| wallet.lock_coins(coins, persistent))
-    }
-
-    fn unlock_coins(&self, scope: Scope, coins: Vec<OutPoint>) -> Result<()> {
-        self.write(scope, |wallet| wallet.unlock_coins(&coins))
+    through! { write:
+        fn new_address(kind: AddressType, internal: bool, label: Option<String>) -> ScriptBuf =
+            |wallet| wallet.new_address(kind, internal, label);
+        fn set_label(script: ScriptBuf, label: String) -> () = |wallet| wallet.set_label(script, label);
+        fn set_metadata(txid: Txid, key: String, value: String) -> () = |wallet| wallet.set_metadata(txid, key, value);
+        fn refill_keypool(size: Option<u32>) -> () = |wallet| wallet.refill_keypool(size);
+        fn return_address(script: ScriptBuf) -> bool = |wallet| wallet.return_address(&script);
+        fn lock_coins(coins: Vec<OutPoint>, persistent: bool) -> () = |wallet| wallet.lock_coins(coins, persistent);
+        fn unlock_coins(coins: Vec<OutPoint>) -> () = |wallet| wallet.unlock_coins(&coins);
     }
 }
 
 #[deny(clippy::missing_trait_methods)]
 impl WalletPay for WalletService {
-    fn abandon(&self, scope: Scope, txid: Txid) -> Result<()> {
-        self.write(scope, |wallet| wallet.abandon(txid))
+    through! { write:
+        fn abandon(txid: Txid) -> () = |wallet| wallet.abandon(txid);
     }
 
     fn send(&self, scope: Scope, raw: Blob, metadata: Vec<(String, String)>) -> Result<Option<Admission>> {
@@ -327,32 +255,18 @@ impl WalletImport for WalletService {
         self.write_if_allowed(scope, Act::Import, |wallet| wallet.import(requests))
     }
 
-    fn rescan_reserve(&self, scope: Scope) -> Result<u64> {
-        self.write(scope, |wallet| wallet.rescan_reserve())
-    }
-
-    fn rescan_release(&self, scope: Scope, rescan: u64) -> Result<()> {
-        self.write(scope, |wallet| wallet.rescan_release(rescan))
-    }
-
-    fn rescan_start(&self, scope: Scope, rescan: u64, from_time: u64) -> Result<()> {
-        self.write(scope, |wallet| wallet.rescan_start(rescan, from_time))
-    }
-
-    fn rescan_abort(&self, scope: Scope) -> Result<bool> {
-        self.write(scope, |wallet| wallet.rescan_abort())
-    }
-
-    fn rescan_heights(&self, scope: Scope, rescan: u64, first: u32, last: Option<u32>) -> Result<()> {
-        self.write(scope, |wallet| wallet.rescan_heights(rescan, first, last))
-    }
-
     fn add_confirmed(&self, scope: Scope, raw: Blob, block: BlockHash, index: u32) -> Result<()> {
         self.write_if_allowed(scope, Act::Import, |wallet| wallet.add_confirmed(&raw, block, index))
     }
 
-    fn remove_transaction(&self, scope: Scope, txid: Txid) -> Result<()> {
-        self.write(scope, |wallet| wallet.remove_transaction(txid))
+    through! { write:
+        fn rescan_reserve() -> u64 = |wallet| wallet.rescan_reserve();
+        fn rescan_release(rescan: u64) -> () = |wallet| wallet.rescan_release(rescan);
+        fn rescan_start(rescan: u64, from_time: u64) -> () = |wallet| wallet.rescan_start(rescan, from_time);
+        fn rescan_abort() -> bool = |wallet| wallet.rescan_abort();
+        fn rescan_heights(rescan: u64, first: u32, last: Option<u32>) -> () =
+            |wallet| wallet.rescan_heights(rescan, first, last);
+        fn remove_transaction(txid: Txid) -> () = |wallet| wallet.remove_transaction(txid);
     }
 }
 
@@ -379,24 +293,12 @@ impl WalletAdmin for WalletService {
         self.usable(scope, self.manager.directory()?)
     }
 
-    fn encrypt(&self, scope: Scope, passphrase: Secret) -> Result<()> {
-        self.write(scope, |wallet| wallet.encrypt(passphrase))
-    }
-
-    fn unlock(&self, scope: Scope, passphrase: Secret, seconds: u64) -> Result<()> {
-        self.write(scope, |wallet| wallet.unlock(passphrase, seconds))
-    }
-
-    fn lock(&self, scope: Scope) -> Result<()> {
-        self.write(scope, |wallet| wallet.lock())
-    }
-
-    fn change_passphrase(&self, scope: Scope, old: Secret, new: Secret) -> Result<()> {
-        self.write(scope, |wallet| wallet.change_passphrase(old, new))
-    }
-
-    fn set_avoid_reuse(&self, scope: Scope, avoid: bool) -> Result<()> {
-        self.write(scope, |wallet| wallet.set_avoid_reuse(avoid))
+    through! { write:
+        fn encrypt(passphrase: Secret) -> () = |wallet| wallet.encrypt(passphrase);
+        fn unlock(passphrase: Secret, seconds: u64) -> () = |wallet| wallet.unlock(passphrase, seconds);
+        fn lock() -> () = |wallet| wallet.lock();
+        fn change_passphrase(old: Secret, new: Secret) -> () = |wallet| wallet.change_passphrase(old, new);
+        fn set_avoid_reuse(avoid: bool) -> () = |wallet| wallet.set_avoid_reuse(avoid);
     }
 
     fn backup(&self, scope: Scope, file: String) -> Result<()> {
@@ -429,19 +331,10 @@ impl WalletAdmin for WalletService {
 
 #[deny(clippy::missing_trait_methods)]
 impl WalletKeys for WalletService {
-    fn private_hd_keys(&self, scope: Scope) -> Result<Vec<HdKey>> {
-        self.give_keys(scope, |view| Ok(view.hd_keys(true)?))
-    }
-
-    fn private_imported_descriptors(&self, scope: Scope) -> Result<Vec<DescriptorInfo>> {
-        self.give_keys(scope, |view| Ok(view.imported_descriptors(true)?))
-    }
-
-    fn private_descriptors(&self, scope: Scope) -> Result<Vec<DescriptorInfo>> {
-        self.give_keys(scope, |view| Ok(view.descriptors(true)?))
-    }
-
-    fn private_key(&self, scope: Scope, public_key_hash: [u8; 20]) -> Result<Option<Secret>> {
-        self.give_keys(scope, |view| view.private_key(&public_key_hash))
+    through! { give_keys:
+        fn private_hd_keys() -> Vec<HdKey> = |view| view.hd_keys(true);
+        fn private_imported_descriptors() -> Vec<DescriptorInfo> = |view| view.imported_descriptors(true);
+        fn private_descriptors() -> Vec<DescriptorInfo> = |view| view.descriptors(true);
+        fn private_key(public_key_hash: [u8; 20]) -> Option<Secret> = |view| view.private_key(&public_key_hash);
     }
 }

@@ -13,9 +13,9 @@ use outrigger_service::wire::from_bytes;
 use serde::Serialize;
 
 use super::error::{Result, WalletError};
-use super::store::rows::{DescriptorRow, MetaRow};
-use super::store::tables::{CHAIN, CHANGES, ENCRYPTION, LATER, NAMES};
-use super::store::{LAYOUT, LAYOUT_KEY, Reading, Store};
+use super::store::{
+    CHAIN, CHANGES, DescriptorRow, ENCRYPTION, LATER, LAYOUT, LAYOUT_KEY, MetaRow, NAMES, Reading, Store,
+};
 
 /// The table of all transactions, confirmed or not.
 const TRANSACTIONS: &str = "transactions";

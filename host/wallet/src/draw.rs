@@ -7,12 +7,11 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::descriptors::{bad_descriptor, derive};
 use super::error::{Result, WalletError};
-use super::imported::{NewKeys, p2sh, p2wpkh};
+use super::imported::{NewKeys, p2wpkh};
 use super::keypool::LAST_INDEX;
 use super::live::Wallet;
-use super::ownership::{address_script, outputs_key, p2pkh};
-use super::store::rows::DescriptorRow;
-use super::store::tables::{hash160, number_from, script_key};
+use super::ownership::{has_address, outputs_key, p2pkh};
+use super::store::{DescriptorRow, number_from, script_key};
 use super::view::sources::{Side, has_next};
 use super::write::Write;
 
@@ -51,8 +50,7 @@ impl Write<'_> {
     /// Adds addresses without an entry to the address book.
     fn enter_addresses(&mut self, number: u32, row: &DescriptorRow, indexes: std::ops::Range<u32>) -> Result<()> {
         for script in self.addresses(number, row, indexes)? {
-            let Some(address) = address_script(&script) else { continue };
-            if self.t.labels.get(self.reads(), &script_key(&address))?.is_none() {
+            if has_address(&script) && self.t.labels.get(self.reads(), &script_key(&script))?.is_none() {
                 self.put_label(&script, "", true)?;
             }
         }
@@ -65,17 +63,17 @@ impl Write<'_> {
         match derive(&public, indexes.clone()) {
             Ok(derived) => Ok(derived.into_iter().filter_map(|(_, scripts)| scripts.into_iter().next()).collect()),
             Err(ExpandError::HardenedWithoutPrivateKey) => {
-                let script = |index| self.derived_script(number, index);
-                indexes.filter_map(|index| script(index).transpose()).collect()
+                // From the table `derived`.
+                let mut scripts = Vec::with_capacity(indexes.len());
+                for index in indexes {
+                    let expansion = self.wallet.expand_derived(self.reads(), (number, index))?;
+                    let first = expansion.and_then(|expansion| expansion.scripts.into_iter().next());
+                    scripts.extend(first.map(|script| script.script_pubkey));
+                }
+                Ok(scripts)
             }
             Err(error) => Err(bad_descriptor(number, &error)),
         }
-    }
-
-    /// The first script at an index whose derivation needed the private key, from the table `derived`.
-    fn derived_script(&self, number: u32, index: u32) -> Result<Option<ScriptBuf>> {
-        let expansion = self.wallet.expand_derived(self.reads(), (number, index))?;
-        Ok(expansion.and_then(|expansion| expansion.scripts.into_iter().next()).map(|script| script.script_pubkey))
     }
 
     /// Removes the oldest key from the imported keypool and watches its script of this type.
@@ -85,7 +83,7 @@ impl Write<'_> {
         let hash = <[u8; 20]>::try_from(hash).map_err(|hash| WalletError::damaged(hash.len()))?;
         let script = match kind {
             AddressType::Legacy => p2pkh(&hash),
-            AddressType::P2shSegwit => p2sh(&hash160(p2wpkh(&hash).as_bytes())),
+            AddressType::P2shSegwit => p2wpkh(&hash).to_p2sh(),
             AddressType::Bech32 => p2wpkh(&hash),
             AddressType::Bech32m => return Ok(None),
         };
@@ -96,10 +94,6 @@ impl Write<'_> {
         self.settle(learned)?;
         self.rederive()?;
         Ok(Some(script))
-    }
-
-    fn active_descriptors(&self) -> Result<Vec<u32>> {
-        self.t.active.iter(self.reads())?.map(|entry| number_from(entry?.1)).collect()
     }
 
     fn next_script(&mut self, kind: AddressType, internal: bool) -> Result<ScriptBuf> {
@@ -171,7 +165,8 @@ impl Wallet {
         }
         self.encryption_key()?;
         Ok(self.write(|write| {
-            for number in write.active_descriptors()? {
+            let active = write.t.active.iter(write.reads())?.map(|entry| number_from(entry?.1));
+            for number in active.collect::<Result<Vec<u32>>>()? {
                 if let Some(mut row) = write.t.descriptor(write.reads(), number)? {
                     write.top_up_to(number, &mut row, size)?;
                 }

@@ -1,12 +1,27 @@
-//! Small changes of stored data: avoid_reuse, texts of transactions, abandontransaction.
+//! Changes that a client asks for: avoid_reuse, texts of transactions, abandontransaction, transactions that it adds or removes
+//! (importprunedfunds, removeprunedfunds), and locked coins (lockunspent), which payments do not choose. Locks are in memory; a
+//! persistent one has a row, too.
 
-use bitcoin::Txid;
-use outrigger_service::wallet::{MAX_TEXT_LEN, TxState, check_length};
+use bitcoin::consensus::deserialize;
+use bitcoin::{BlockHash, OutPoint, Transaction, Txid};
+use outrigger_service::chain::BlockRef;
+use outrigger_service::wallet::{MAX_TEXT_LEN, Ownership, TxState, check_length};
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::error::Result;
+use super::follow::header_time;
+use super::follow::states::Counting;
 use super::live::Wallet;
+use super::matching::Met;
+use super::store::{LOCKED, outpoint_key};
 use super::write::Write;
+
+/// A locked coin, and whether its lock is persistent.
+pub type CoinLock = (OutPoint, bool);
+
+fn lock_key(coin: &OutPoint) -> Vec<u8> {
+    [LOCKED, outpoint_key(coin).as_slice()].concat()
+}
 
 impl Wallet {
     /// setwalletflag.
@@ -31,6 +46,73 @@ impl Wallet {
             write.mark_abandoned(txid)
         })?)
     }
+
+    /// Adds a transaction at a position in a block, as if the wallet had followed it there.
+    pub fn add_confirmed(&self, raw: &[u8], block: BlockHash, index: u32) -> ServiceResult<()> {
+        let refused = |detail: &str| ServiceError::new(ErrorKind::Refused, detail);
+        let transaction: Transaction = deserialize(raw).map_err(|_| refused("not a transaction"))?;
+        let unknown = || ServiceError::new(ErrorKind::NotFound, "Block not found in chain");
+        loop {
+            let retreats = self.feed.retreats();
+            let info = self.shared.block_info(BlockRef::Hash { hash: block })?;
+            let info = info.filter(|info| info.in_best_chain && info.height <= self.synced().height);
+            let info = info.ok_or_else(unknown)?;
+            // From here on, the follower rewinds the wallet with a write if this block leaves the chain.
+            self.feed.note_height(info.height);
+            let place = (block, info.height, index, header_time(&info));
+            let written = self.write(|write| {
+                // The wallet has gone back to an earlier block since the query.
+                if write.wallet.feed.retreats() != retreats {
+                    return Ok(None);
+                }
+                write.add_confirmed(&transaction, place).map(Some)
+            })?;
+            match written {
+                Some(true) => return Ok(()),
+                Some(false) => return Err(refused("No output is the wallet's")),
+                None => {}
+            }
+        }
+    }
+
+    pub fn remove_transaction(&self, txid: Txid) -> ServiceResult<()> {
+        Ok(self.write(|write| {
+            let row = write.t.transaction(write.reads(), &txid)?.ok_or_else(unknown_transaction)?;
+            let children = write.children(&row)?;
+            write.forget_mempool_conflicts(txid)?;
+            write.remove(row)?;
+            // The wallet no longer knows the outputs that they spend.
+            children.into_iter().try_for_each(|child| write.rederive_debit(child))
+        })?)
+    }
+
+    pub fn lock_coins(&self, coins: Vec<OutPoint>, persistent: bool) -> ServiceResult<()> {
+        Ok(self.write(|write| coins.into_iter().try_for_each(|coin| write.lock_coin((coin, persistent))))?)
+    }
+
+    pub fn unlock_coins(&self, coins: &[OutPoint]) -> ServiceResult<()> {
+        self.write(|write| write.unlock_coins(coins))?;
+        Ok(())
+    }
+
+    /// Sorted.
+    pub fn locked_coins(&self) -> Vec<OutPoint> {
+        self.locked_coins.lock().iter().copied().collect()
+    }
+
+    pub(super) fn note_locks(&self, changes: &[(OutPoint, bool)]) {
+        if changes.is_empty() {
+            return;
+        }
+        let mut locked = self.locked_coins.lock();
+        for (coin, is_locked) in changes {
+            if *is_locked {
+                locked.insert(*coin)
+            } else {
+                locked.remove(coin)
+            };
+        }
+    }
 }
 
 impl Write<'_> {
@@ -44,8 +126,44 @@ impl Write<'_> {
         }
         self.put_row(&row)
     }
+
+    fn add_confirmed(&mut self, transaction: &Transaction, place: (BlockHash, u32, u32, u32)) -> Result<bool> {
+        for output in &transaction.output {
+            let known = self.t.script(self.reads(), &output.script_pubkey)?;
+            if known.is_some_and(|known| known.ownership() != Ownership::None) {
+                let met = Met::Now(self.wallet.shared.node.time());
+                self.connect_transaction(transaction, transaction.compute_txid(), place, met)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    pub fn lock_coin(&mut self, (coin, persistent): CoinLock) -> Result<()> {
+        if self.is_spent(&coin, &mut Counting::default())? {
+            return Ok(());
+        }
+        if persistent {
+            self.put(self.t.meta, &lock_key(&coin), &[])?;
+        }
+        self.locks.push((coin, true));
+        Ok(())
+    }
+
+    /// Unlocks coins. Returns the locks that were removed.
+    pub fn unlock_coins(&mut self, coins: &[OutPoint]) -> Result<Vec<CoinLock>> {
+        let locked = self.wallet.locked_coins.lock();
+        let found: Vec<OutPoint> = coins.iter().filter(|coin| locked.contains(coin)).copied().collect();
+        drop(locked);
+        let mut unlocked = Vec::with_capacity(found.len());
+        for coin in found {
+            unlocked.push((coin, self.delete(self.t.meta, &lock_key(&coin))?));
+            self.locks.push((coin, false));
+        }
+        Ok(unlocked)
+    }
 }
 
-pub fn unknown_transaction() -> ServiceError {
+fn unknown_transaction() -> ServiceError {
     ServiceError::new(ErrorKind::NotFound, "Invalid or non-wallet transaction id")
 }

@@ -22,8 +22,7 @@ use zeroize::Zeroizing;
 
 use super::error::{Result, WalletError};
 use super::settings::Settings;
-use super::store::rows::EncryptionRow;
-use super::store::tables::ENCRYPTION;
+use super::store::{ENCRYPTION, EncryptionRow};
 use outrigger_disk::pages::DataFile;
 use outrigger_disk::{Checksum, META};
 

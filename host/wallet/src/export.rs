@@ -19,9 +19,10 @@ use super::error::{Result, WalletError};
 use super::guarding::POLICY_STATE;
 use super::keypool::identity_key;
 use super::live::Wallet;
-use super::store::rows::{CoinRow, DescriptorRow, KeyRow, MetaRow, ScriptRow};
-use super::store::tables::{ENCRYPTION, PLAINTEXT_KEY, SCRUB, Table};
-use super::store::{Reading, Store, Tables, Writing};
+use super::store::{
+    CoinRow, DescriptorRow, ENCRYPTION, KeyRow, MetaRow, PLAINTEXT_KEY, Reading, SCRUB, ScriptRow, Store, Table,
+    Tables, Writing,
+};
 
 const NOTHING: &str = "Error: Wallet has no descriptors to export";
 
@@ -95,7 +96,7 @@ struct Export<'e> {
 impl Export<'_> {
     fn rows(&mut self) -> Result<()> {
         let (from, to) = (*self.from, self.to);
-        for (from, to) in from.unchanged().into_iter().zip(to.unchanged()) {
+        for (from, to) in from.copied().into_iter().zip(to.copied()) {
             self.copy(from, to, |_, value| Ok(value.to_vec()))?;
         }
         self.meta()?;
@@ -192,31 +193,4 @@ impl Export<'_> {
 /// Whether an output is spendable only with imported private keys.
 fn is_imported(ownership: Ownership, descriptors: &[u32]) -> bool {
     ownership == Ownership::Spendable && descriptors.is_empty()
-}
-
-impl Tables {
-    /// The tables that an export copies unchanged.
-    fn unchanged(&self) -> [Table; 19] {
-        [
-            self.active,
-            self.labels,
-            self.address_book,
-            self.raw,
-            self.order_positions,
-            self.confirmed,
-            self.unconfirmed,
-            self.conflicted,
-            self.spends,
-            self.outputs,
-            self.log,
-            self.log_due,
-            self.mempool_conflicts,
-            self.derived,
-            self.blocks,
-            self.imported_scripts,
-            self.imported_watch,
-            self.imported_uses,
-            self.imported_pool,
-        ]
-    }
 }

@@ -1,19 +1,23 @@
 //! Paths of wallets on disk, and the list of wallets to load at startup.
+//!
+//! Clients may name a wallet by an absolute path, as bitcoind allows. The host never writes to that path. It keeps the folders of these
+//! wallets side by side in [`ABSOLUTE`], each named after its wallet's escaped name.
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
+use bitcoin::hashes::{Hash, sha256};
 use outrigger_service::wallet::check_name;
 use outrigger_service::{ErrorKind, ServiceError};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::absolute::{self, ABSOLUTE, NAME_FILE};
 use super::error::{Result, WalletError};
 use super::store::{DATA_FILE, LOCK_FILE};
-use outrigger_base::replace::{FRESH, replace_file};
+use outrigger_base::replace::{FRESH, replace_file, unless_absent};
 use outrigger_disk::MAKING;
 
 const LOAD_FILE: &str = "load.json";
@@ -24,6 +28,14 @@ pub const GUARDED_FILE: &str = "guarded.json";
 const LISTS: [&str; 3] = [LOAD_FILE, NOTES_FILE, GUARDED_FILE];
 /// A marker file beside a wallet's data file: that file may contain a former key. A mark inside it identifies the key.
 const FORMER_KEY_FILE: &str = "former-key";
+/// The parent of these folders, inside the wallets' folder. The names of other wallets cannot contain it.
+const ABSOLUTE: &str = "outrigger.absolute";
+/// The file with a wallet's name, in a folder whose own name is a hash.
+const NAME_FILE: &str = "wallet-name";
+/// The longest escaped name, in bytes. Most systems allow 255.
+const MAX_ESCAPED: usize = 200;
+/// The characters that are not escaped. All others are invalid in file names on some system, or part of an escape.
+const UNESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Names that no wallet's folder may have.
 const OWN_FILES: [&str; 5] = [ABSOLUTE, MAKING, DATA_FILE, LOCK_FILE, FORMER_KEY_FILE];
 /// The maximum depth of a wallet below the wallets' folder.
@@ -78,7 +90,7 @@ pub fn folder(dir: &Path, name: &str) -> Result<PathBuf> {
         return refuse("it is not in its shortest form");
     }
     if is_absolute {
-        return Ok(dir.join(ABSOLUTE).join(absolute::folder_name(name)));
+        return Ok(dir.join(ABSOLUTE).join(absolute_folder_name(name)));
     }
     if plain.components().count() > MAX_DEPTH {
         return refuse("it has too many parts");
@@ -86,11 +98,38 @@ pub fn folder(dir: &Path, name: &str) -> Result<PathBuf> {
     Ok(dir.join(plain))
 }
 
+/// The name of a wallet's folder: the wallet's name with `%` escapes, or its SHA-256 if that is too long. Two wallets
+/// never share a folder: escaped names begin with `%2F`, hashes do not.
+fn absolute_folder_name(name: &str) -> String {
+    let escaped = utf8_percent_encode(name, UNESCAPED).to_string();
+    if escaped.len() <= MAX_ESCAPED { escaped } else { sha256::Hash::hash(name.as_bytes()).to_string() }
+}
+
+/// Creates a wallet's folder, with the wallet's name in it if the folder's own name is a hash.
+fn make_absolute(folder: &Path, name: &str) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    if utf8_percent_encode(name, UNESCAPED).to_string().len() > MAX_ESCAPED {
+        let mut file = fs::File::create(folder.join(NAME_FILE))?;
+        file.write_all(name.as_bytes())?;
+        file.sync_all()?;
+        fs::File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// The name of the wallet in a folder named `called`. `None` if the file with the name is missing or does not match.
+fn absolute_name(folder: &Path, called: &str) -> Option<String> {
+    let decoded = || percent_decode_str(called).decode_utf8().ok().map(String::from);
+    let name = fs::read_to_string(folder.join(NAME_FILE)).ok().or_else(decoded)?;
+    // A hash decodes to itself, without a leading slash.
+    (name.starts_with('/') && absolute_folder_name(&name) == called).then_some(name)
+}
+
 /// As [`folder`], but creates the folder if it is missing.
 pub fn make_folder(dir: &Path, name: &str) -> Result<PathBuf> {
     let folder = folder(dir, name)?;
     if Path::new(name).is_absolute() {
-        absolute::make_folder(&folder, name)?;
+        make_absolute(&folder, name)?;
     } else {
         fs::create_dir_all(&folder)?;
     }
@@ -168,7 +207,7 @@ fn collect_absolute(folder: &Path, names: &mut Vec<String>) -> Result<()> {
         if !path.join(DATA_FILE).is_file() {
             continue;
         }
-        match path.file_name().and_then(OsStr::to_str).and_then(|called| absolute::name_of(&path, called)) {
+        match path.file_name().and_then(OsStr::to_str).and_then(|called| absolute_name(&path, called)) {
             Some(name) => names.push(name),
             None => tracing::warn!(folder = %path.display(), "the wallet there is not listed: its name cannot be read"),
         }
@@ -183,10 +222,7 @@ pub fn note_former_key(folder: &Path) -> io::Result<()> {
 }
 
 pub fn forget_former_key(folder: &Path) -> io::Result<()> {
-    match fs::remove_file(folder.join(FORMER_KEY_FILE)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    unless_absent(fs::remove_file(folder.join(FORMER_KEY_FILE)))
 }
 
 pub fn may_have_former_key(folder: &Path) -> bool {
@@ -333,5 +369,32 @@ mod tests {
             set_load_on_startup(dir.path(), name, load).unwrap();
         }
         assert_eq!(load_list(dir.path()).unwrap(), ["b", "c"]);
+    }
+
+    #[test]
+    fn folders_give_the_names_back_and_no_two_names_share_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let long = format!("/home/{}", "é/".repeat(100));
+        let names = ["/a/b", "/a%2Fb", "/a%252Fb", "/a b", "/é", &long, &format!("{long}x")];
+        for name in names {
+            let called = absolute_folder_name(name);
+            assert!(called.len() <= MAX_ESCAPED && !called.contains('/'), "{called}");
+            let folder = dir.path().join(&called);
+            assert!(!folder.exists(), "{name}");
+            make_absolute(&folder, name).unwrap();
+            assert_eq!(absolute_name(&folder, &called).as_deref(), Some(name));
+        }
+    }
+
+    #[test]
+    fn a_folder_whose_name_was_lost_or_changed_has_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = format!("/{}", "a".repeat(300));
+        let called = absolute_folder_name(&name);
+        assert_eq!(absolute_name(dir.path(), &called), None);
+        make_absolute(dir.path(), &name).unwrap();
+        assert_eq!(absolute_name(dir.path(), &called), Some(name));
+        fs::write(dir.path().join(NAME_FILE), "/another").unwrap();
+        assert_eq!(absolute_name(dir.path(), &called), None);
     }
 }

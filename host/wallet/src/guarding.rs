@@ -21,9 +21,7 @@ use super::guards::{Claim, Guarded, KeyId, Keys, Policies};
 use super::imported::scripts_of_key;
 use super::keypool::private_key_at;
 use super::live::Wallet;
-use super::store::Reading;
-use super::store::rows::{DescriptorRow, KeyRow};
-use super::store::tables::hash160;
+use super::store::{DescriptorRow, KeyRow, Reading, hash160};
 use super::write::Write;
 
 /// How many indexes of a descriptor an imported single key is compared with, if only the descriptor's expansion tells

@@ -13,16 +13,14 @@ use outrigger_service::wire::{Blob, Secret};
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 
 use super::descriptors::SECP;
-use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
 use super::imported::{self, NewKeys, p2pk};
 use super::keypool::{END, private_key_at};
 use super::live::Wallet;
 use super::live::rescan_slot::Stage;
-use super::ownership::address_script;
+use super::ownership::has_address;
 use super::rescan;
-use super::store::rows::{DescriptorRow, KeyRow, RescanRow, ScriptRow};
-use super::store::tables::hash160;
+use super::store::{DescriptorRow, KeyRow, RescanRow, ScriptRow, hash160};
 use super::write::Write;
 use outrigger_disk::StoreError;
 
@@ -54,7 +52,7 @@ impl Wallet {
         let reserved = matches!(self.rescan.state.lock().stage, Stage::Reserved { .. });
         let stored = self.write(|write| {
             // Read within the write, since encryptwallet may just have replaced the key.
-            let encryption_key = self.encryption_key()?;
+            write.key = Some(self.encryption_key()?);
             let mut outcomes = Vec::with_capacity(requests.len());
             for request in requests {
                 if let Err(error) = request.check_lengths() {
@@ -62,8 +60,8 @@ impl Wallet {
                     continue;
                 }
                 outcomes.push(match request {
-                    Import::Descriptor { descriptor } => write.import_descriptor(descriptor, &encryption_key)?,
-                    Import::Keys { parts } => write.import_keys(parts, &encryption_key)?,
+                    Import::Descriptor { descriptor } => write.import_descriptor(descriptor)?,
+                    Import::Keys { parts } => write.import_keys(parts)?,
                 });
             }
             write.rederive()?;
@@ -109,11 +107,7 @@ impl Write<'_> {
         self.note_backup_needed()
     }
 
-    fn import_descriptor(
-        &mut self,
-        import: &DescriptorImport,
-        encryption_key: &EncryptionKey,
-    ) -> Result<ImportOutcome> {
+    fn import_descriptor(&mut self, import: &DescriptorImport) -> Result<ImportOutcome> {
         let network = self.wallet.shared.network;
         let parsed = match Descriptor::parse(import.text.expose(), network, Checksum::Optional) {
             Ok(parsed) => parsed,
@@ -126,14 +120,16 @@ impl Write<'_> {
         let mut paths = Vec::with_capacity(parsed.len());
         // Of two paths, the first is for receiving and the second for change (BIP 389).
         let paired = parsed.len() == 2;
+        let (begin, end) = self.range(import);
         for (position, parsed) in parsed.into_iter().enumerate() {
             let internal = if paired { position == 1 } else { import.internal.unwrap_or(false) };
             let known = match self.find_descriptor(&parsed)? {
                 Some(number) => self.t.descriptor(self.reads(), number)?.map(|row| (number, row)),
                 None => None,
             };
-            if let (Some((_, row)), true) = (&known, parsed.is_ranged())
-                && !self.includes(import, row)
+            if let Some((_, row)) = &known
+                && parsed.is_ranged()
+                && (row.range_begin < begin || end < row.range_end)
             {
                 return Ok(ImportOutcome::RangeShrinks {
                     begin: row.range_begin,
@@ -145,7 +141,7 @@ impl Write<'_> {
         let mut unknown_output_type = false;
         for path in paths {
             unknown_output_type |= import.active && path.parsed.output_type().is_none();
-            self.import_path(import, path, encryption_key)?;
+            self.import_path(import, path)?;
         }
         self.note_import(import.timestamp)?;
         Ok(ImportOutcome::Imported { missing_private_keys, unknown_output_type })
@@ -175,17 +171,7 @@ impl Write<'_> {
         }
     }
 
-    fn includes(&self, import: &DescriptorImport, row: &DescriptorRow) -> bool {
-        let (begin, end) = self.range(import);
-        begin <= row.range_begin && end >= row.range_end
-    }
-
-    fn import_path(
-        &mut self,
-        import: &DescriptorImport,
-        path: PathImport,
-        encryption_key: &EncryptionKey,
-    ) -> Result<()> {
+    fn import_path(&mut self, import: &DescriptorImport, path: PathImport) -> Result<()> {
         let PathImport { parsed, internal, known } = path;
         let ranged = parsed.is_ranged();
         let (begin, end) = if ranged { self.range(import) } else { (0, 1) };
@@ -199,9 +185,9 @@ impl Write<'_> {
             ..DescriptorRow::new(&parsed, import.timestamp, internal)
         };
         let number = match known {
-            None => self.add_descriptor(row.clone(), &parsed, encryption_key)?,
+            None => self.add_descriptor(row.clone(), &parsed)?,
             Some((number, former)) => {
-                self.replace_descriptor(number, former, &mut row, &parsed, encryption_key)?;
+                self.replace_descriptor(number, former, &mut row, &parsed)?;
                 number
             }
         };
@@ -223,13 +209,12 @@ impl Write<'_> {
         mut former: DescriptorRow,
         row: &mut DescriptorRow,
         parsed: &Descriptor,
-        encryption_key: &EncryptionKey,
     ) -> Result<()> {
         if former.active {
             self.deactivate(number, &mut former)?;
         }
         if parsed.has_private_keys() {
-            self.store_private(number, parsed, encryption_key)?;
+            self.store_private(number, parsed)?;
         } else {
             (row.has_private, row.private_keys) = (former.has_private, former.private_keys);
         }
@@ -251,7 +236,7 @@ impl Write<'_> {
         let Ok(expansion) = parsed.expand(0) else { return Ok(()) };
         for script in expansion.scripts {
             // Skips the P2PK script of `combo`, which has no address.
-            if address_script(&script.script_pubkey).is_some() {
+            if has_address(&script.script_pubkey) {
                 self.put_label(&script.script_pubkey, label, true)?;
             }
         }
@@ -259,7 +244,7 @@ impl Write<'_> {
     }
 
     /// Imports all parts of a request, or none if one is refused.
-    fn import_keys(&mut self, parts: &[KeysImport], encryption_key: &EncryptionKey) -> Result<ImportOutcome> {
+    fn import_keys(&mut self, parts: &[KeysImport]) -> Result<ImportOutcome> {
         let mut keys = Vec::with_capacity(parts.len());
         for part in parts {
             match self.check_keys(part)? {
@@ -268,7 +253,7 @@ impl Write<'_> {
             }
         }
         for (part, private) in parts.iter().zip(keys) {
-            self.store_keys(part, private, encryption_key)?;
+            self.store_keys(part, private)?;
         }
         Ok(ImportOutcome::Imported { missing_private_keys: false, unknown_output_type: false })
     }
@@ -300,12 +285,7 @@ impl Write<'_> {
         Ok(Ok(keys))
     }
 
-    fn store_keys(
-        &mut self,
-        import: &KeysImport,
-        keys: Vec<PrivateEntry<'_>>,
-        encryption_key: &EncryptionKey,
-    ) -> Result<()> {
+    fn store_keys(&mut self, import: &KeysImport, keys: Vec<PrivateEntry<'_>>) -> Result<()> {
         // Reversed, so that the first of several origins of a key counts. A ranged descriptor has one per index.
         let origins = import.origins.iter().rev().map(|origin| (origin.public_key.0.as_slice(), origin));
         let origins: HashMap<&[u8], &KeyOrigin> = origins.collect();
@@ -322,7 +302,7 @@ impl Write<'_> {
             self.check_chunk(number)?;
             let place = private_key_at(&hash160(&public_key));
             if self.t.keys.get(self.reads(), &place)?.is_none() {
-                self.put(self.t.keys, &place, &encryption_key.encrypt(&place, wif.expose().as_bytes())?)?;
+                self.put_private(&place, wif)?;
                 self.adds_keys = true;
                 self.new_keys.extend(PublicKey::from_slice(&public_key));
             }

@@ -14,9 +14,7 @@ use outrigger_standard::{ScriptKind, classify};
 
 use super::error::Result;
 use super::ownership::p2pkh;
-use super::store::rows::{KeyRow, KnownScriptRow, ScriptRow};
-use super::store::tables::{get, hash160, script_key};
-use super::store::{Reading, Tables};
+use super::store::{KeyRow, KnownScriptRow, Reading, ScriptRow, Tables, get, hash160, script_key};
 use super::write::Write;
 
 const COMPRESSED: usize = 33;
@@ -34,10 +32,6 @@ pub fn witness_script_id(program: &[u8; 32]) -> [u8; 20] {
     ripemd160::Hash::hash(program).to_byte_array()
 }
 
-pub fn p2sh(hash: &[u8; 20]) -> ScriptBuf {
-    ScriptBuf::from_bytes([&[0xa9, 20], hash.as_slice(), &[0x87]].concat())
-}
-
 pub fn p2wpkh(hash: &[u8; 20]) -> ScriptBuf {
     ScriptBuf::from_bytes([&[0, 20], hash.as_slice()].concat())
 }
@@ -53,7 +47,7 @@ pub fn scripts_of_key(public_key: &[u8]) -> Vec<ScriptBuf> {
     let mut scripts = vec![p2pk(public_key), p2pkh(&hash)];
     if public_key.len() == COMPRESSED {
         let program = p2wpkh(&hash);
-        scripts.extend([p2sh(&hash160(program.as_bytes())), program]);
+        scripts.extend([program.to_p2sh(), program]);
     }
     scripts
 }
@@ -223,7 +217,7 @@ impl Write<'_> {
             self.put(self.t.imported_uses, &[name, hash].concat(), &[])?;
         }
         learned.hashes.push(hash);
-        learned.scripts.extend([script.to_owned(), p2sh(&hash)]);
+        learned.scripts.extend([script.to_owned(), script.to_p2sh()]);
         Ok(())
     }
 
@@ -268,7 +262,7 @@ impl Write<'_> {
                 continue;
             }
             if let Some(known) = self.t.imported_script(self.reads(), &hash)? {
-                learned.scripts.extend([known.script, p2sh(&hash)]);
+                learned.scripts.extend([known.script.to_p2sh(), known.script]);
             }
             for entry in self.t.imported_uses.prefix_iter(self.reads(), &hash)? {
                 let (key, _) = entry?;

@@ -1,19 +1,24 @@
 //! Stores and activates descriptors, and derives their scripts ahead of use.
+//!
+//! Expanding a descriptor with a hardened step below the public key (`/*h`) needs the private key. The wallet stores each derived index of
+//! it as a definite public descriptor, so a locked wallet can solve the scripts of its coins.
 
 use std::ops::Range;
 
 use bitcoin::NetworkKind;
 use bitcoin::bip32::Xpriv;
-use outrigger_descriptor::{Descriptor, ExpandError};
+use outrigger_descriptor::{Descriptor, ExpandError, Expansion};
+use outrigger_memory::parallel::map;
+use outrigger_memory::wipe_stack;
 use outrigger_service::wire::Secret;
 use secp256k1::rand::{RngCore, thread_rng};
 use zeroize::Zeroizing;
 
-use super::descriptors::{Derived, bad_descriptor, derive, parse_stored};
+use super::descriptors::{Derived, DescriptorPosition, bad_descriptor, derive, parse_stored};
 use super::encrypt::EncryptionKey;
 use super::error::{Result, WalletError};
-use super::store::rows::{DescriptorRow, ScriptRow};
-use super::store::tables::{get, number_from, script_key};
+use super::live::Wallet;
+use super::store::{DescriptorRow, Reading, ScriptRow, get, number_from, place_key, script_key};
 use super::write::{CHUNK, Write};
 
 /// The descriptors of a new wallet, each once for receiving and once for change: the wire number of the address type,
@@ -31,6 +36,9 @@ pub fn private_key_at(hash: &[u8; 20]) -> Vec<u8> {
     [b"k", hash.as_slice()].concat()
 }
 
+/// The fewest expansions worth a thread of their own.
+const EXPANSIONS_PER_BATCH: usize = 16;
+
 /// The end (exclusive) of a descriptor's indexes.
 pub const END: u32 = 1 << 31;
 /// The greatest `next_index`. It is never handed out: the index after it would overflow the signed 32-bit number that
@@ -44,15 +52,10 @@ pub fn identity_key(identity: &str) -> [u8; 32] {
 
 impl Write<'_> {
     /// Stores a new descriptor's row and private text, and derives its scripts.
-    pub fn add_descriptor(
-        &mut self,
-        row: DescriptorRow,
-        parsed: &Descriptor,
-        encryption_key: &EncryptionKey,
-    ) -> Result<u32> {
+    pub fn add_descriptor(&mut self, row: DescriptorRow, parsed: &Descriptor) -> Result<u32> {
         let number = self.meta.next_descriptor;
         self.meta.next_descriptor = number.checked_add(1).ok_or(WalletError::damaged(0))?;
-        self.store_private(number, parsed, encryption_key)?;
+        self.store_private(number, parsed)?;
         // A plugin may have the keys of a descriptor without private text.
         self.adds_keys = true;
         let identity = identity_key(&parsed.identity());
@@ -62,10 +65,9 @@ impl Write<'_> {
         Ok(number)
     }
 
-    pub fn store_private(&mut self, number: u32, parsed: &Descriptor, encryption_key: &EncryptionKey) -> Result<()> {
+    pub fn store_private(&mut self, number: u32, parsed: &Descriptor) -> Result<()> {
         if let Some(text) = parsed.to_private_string() {
-            let key = private_key_of(number);
-            self.put(self.t.keys, &key, &encryption_key.encrypt(&key, text.expose().as_bytes())?)?;
+            self.put_private(&private_key_of(number), &text)?;
             self.adds_keys = true;
             if !self.wallet.shared.guards.is_idle() {
                 self.new_keys.extend(parsed.fixed_keys().iter().map(|public_key| public_key.inner));
@@ -173,7 +175,7 @@ impl Write<'_> {
     }
 
     /// Generates a master key and the active descriptors that bitcoind gives a new wallet (BIPs 44, 49, 84, 86; account 0).
-    pub fn add_default_descriptors(&mut self, encryption_key: &EncryptionKey) -> Result<()> {
+    pub fn add_default_descriptors(&mut self) -> Result<()> {
         let shared = &self.wallet.shared;
         let mut seed = Zeroizing::new([0_u8; 32]);
         thread_rng().fill_bytes(seed.as_mut_slice());
@@ -189,11 +191,53 @@ impl Write<'_> {
                 let parsed = parse_stored(self.meta.next_descriptor, text.expose(), shared.network)?;
                 let range_end = shared.settings.keypool;
                 let mut row = DescriptorRow { range_end, ..DescriptorRow::new(&parsed, now, internal) };
-                let number = self.add_descriptor(row.clone(), &parsed, encryption_key)?;
+                let number = self.add_descriptor(row.clone(), &parsed)?;
                 self.activate(number, &mut row, kind, internal)?;
             }
         }
         self.meta.birth_time = self.meta.birth_time.min(now);
         self.note_backup_needed()
+    }
+
+    /// Derives scripts with a descriptor's private keys, and stores their definite descriptors.
+    pub(super) fn derive_hardened(&mut self, number: u32, private: &Descriptor, range: Range<u32>) -> Result<Derived> {
+        let expand = |index: u32| private.expand(index).map(|expansion| (index, expansion));
+        let mut derived = Derived::with_capacity(range.len());
+        for expanded in map(range.collect(), EXPANSIONS_PER_BATCH, expand) {
+            let (index, Expansion { scripts }) = expanded.map_err(|error| bad_descriptor(number, &error))?;
+            let texts: Vec<&str> = scripts.iter().map(|script| script.definite.as_str()).collect();
+            self.put(self.t.derived, &place_key(number, index), texts.join("\n").as_bytes())?;
+            derived.push((index, scripts.into_iter().map(|script| script.script_pubkey).collect()));
+        }
+        // Rescan and follower threads run this, too, and no plugin call wipes their stacks.
+        wipe_stack();
+        Ok(derived)
+    }
+}
+
+impl Wallet {
+    /// The stored expansion at a position of a descriptor with a hardened step below the public key.
+    pub(super) fn expand_derived(&self, txn: &Reading<'_>, place: DescriptorPosition) -> Result<Option<Expansion>> {
+        let (number, index) = place;
+        let Some(texts) = self.store.tables.derived.get(txn, &place_key(number, index))? else { return Ok(None) };
+        let texts = std::str::from_utf8(texts).map_err(|_| WalletError::damaged(texts.len()))?;
+        let mut scripts = Vec::new();
+        for text in texts.lines() {
+            let expanded = parse_stored(number, text, self.shared.network)?.expand(0);
+            scripts.extend(expanded.map_err(|error| bad_descriptor(number, &error))?.scripts);
+        }
+        Ok(Some(Expansion { scripts }))
+    }
+
+    /// A descriptor with private keys; `None` if the wallet has none for it.
+    pub(super) fn private_descriptor(
+        &self,
+        txn: &Reading<'_>,
+        number: u32,
+        encryption_key: &EncryptionKey,
+    ) -> Result<Option<Descriptor>> {
+        let key = private_key_of(number);
+        let Some(value) = self.store.tables.keys.get(txn, &key)? else { return Ok(None) };
+        parse_stored(number, encryption_key.unwrap(&key, value)?.expose(), self.shared.network).map(Some)
     }
 }

@@ -10,8 +10,7 @@ use outrigger_service::wire::from_bytes;
 
 use super::error::{Result, WalletError};
 use super::latest::Derived;
-use super::store::rows::ScriptRow;
-use super::store::{Reading, Tables};
+use super::store::{Reading, ScriptRow, Tables};
 
 /// The number of parts of [`Labels`]. A change copies one part.
 const PARTS: usize = 256;

@@ -13,20 +13,16 @@
 //! - No callback of the host runs within a write transaction, or under a lock other than a wallet's write lock.
 //! - A payment is stored before any byte of it leaves the host, so a client that retries after an error never pays
 //!   twice. Neither a lost answer nor a refusal by the mempool is an error for the client (`send`).
-//! - Payments of one wallet are made one after the other (`paying`). Storing a second spend of a coin is refused.
+//! - Payments of one wallet are made one after the other (`turns`). Storing a second spend of a coin is refused.
 //! - A write that replaces a key or a passphrase sets a mark. The mark stays until a search of the file no longer finds
 //!   the former secret (`scrub`). Loading a wallet finishes an interrupted search.
 //! - A panic while a wallet follows the chain fails that wallet alone.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic, reason = "a broken expectation fails the test"))]
 
-mod absolute;
 mod attempts;
 mod backup;
-mod binding;
-mod coins;
 mod contents;
-mod copied;
 mod creation;
 mod descriptors;
 mod draw;
@@ -39,7 +35,6 @@ mod follow;
 mod former_keys;
 mod guarding;
 mod guards;
-mod hardened;
 mod import;
 mod imported;
 mod keypool;
@@ -47,15 +42,12 @@ mod labels;
 mod latest;
 mod live;
 mod loading;
-mod locks;
 mod log;
 mod logging;
 mod manager;
 mod matching;
 mod ownership;
 mod passphrase;
-mod paying;
-mod pruned_funds;
 mod reorganisations;
 mod rescan;
 mod scrub;
@@ -63,12 +55,10 @@ mod send;
 mod settings;
 mod store;
 mod sums;
-mod synced;
 #[cfg(test)]
 mod tests;
 mod trust;
 mod turns;
-mod unsent;
 mod view;
 mod witnesses;
 mod write;
@@ -84,7 +74,7 @@ use parking_lot::Mutex;
 
 use attempts::AllAttempts;
 pub use contents::{WalletContents, check_file};
-pub use copied::take_over;
+pub use creation::take_over;
 pub use encrypt::key_of_file as encryption_key;
 pub use files::remove as remove_wallet;
 use follow::thread::Follower;
@@ -96,9 +86,9 @@ pub use manager::{WalletManager, WalletStatus};
 use outrigger_base::client_files::ClientFiles;
 use outrigger_node::Node;
 use outrigger_standard::release::{self, Rules};
-pub use paying::Turn;
 pub use settings::{PolicyRule, Settings};
 pub use store::LAYOUT;
+pub use turns::Turn;
 pub use view::{Signing, WalletView};
 
 /// Receives the engine's events. The engine may call it under a wallet's write lock, so that the events of a wallet keep
@@ -119,7 +109,7 @@ struct Shared {
     attempts: AllAttempts,
     /// Wakes the thread that makes backups, if there is one; `None` once the host stops.
     backups_due: Mutex<Option<SyncSender<()>>>,
-    /// The host is stopping: long imports abort.
+    /// The host is stopping: long imports abort, and rescans stop until the next load.
     stopping: AtomicBool,
 }
 

@@ -69,11 +69,7 @@ impl WalletManager {
             );
             return Err(ServiceError::new(ErrorKind::WalletExists, detail));
         }
-        self.check_files(0)?;
-        files::make_folder(&self.dir, &options.name)?;
-        let wallet = self.make(&folder, &options).inspect_err(|_| files::discard(&folder))?;
-        self.start_new(Arc::new(wallet), &folder)?;
-        Ok(self.set_load_on_startup(&options.name, options.load_on_startup).into_iter().collect())
+        self.add(&options.name, &folder, options.load_on_startup, || Ok(self.make(&folder, &options)?))
     }
 
     /// Creates a wallet with its initial keys, atomically.
@@ -196,17 +192,14 @@ impl WalletManager {
         }
         // The file may have any length, and comes from a client: it is checked before it is copied, and the copy when it is opened.
         check_file(&backup, &data).map_err(|error| not_opened(&folder, error))?;
-        self.check_files(0)?;
         self.wait_closed(&name, &folder)?;
-        files::make_folder(&self.dir, &name)?;
-        let unpacked = backup::unpack(backup, &folder).map_err(ServiceError::from);
-        let unpacked = unpacked.and_then(|()| self.open_store(&name, &folder, true));
-        let unpacked = unpacked.and_then(|wallet| guarded(&wallet).map(|()| wallet));
-        let unpacked = unpacked.and_then(|wallet| wallet.end_trial().map(|()| wallet).map_err(ServiceError::from));
-        let wallet = Arc::new(unpacked.inspect_err(|_| files::discard(&folder))?);
-        let mut warnings = self.start_new(wallet, &folder)?;
-        warnings.extend(self.set_load_on_startup(&name, load_on_startup));
-        Ok(warnings)
+        self.add(&name, &folder, load_on_startup, || {
+            backup::unpack(backup, &folder)?;
+            let wallet = self.open_store(&name, &folder, true)?;
+            guarded(&wallet)?;
+            wallet.end_trial()?;
+            Ok(wallet)
+        })
     }
 
     /// The folder of a wallet that a client names.
@@ -217,13 +210,24 @@ impl WalletManager {
         Ok(files::folder(&self.dir, name)?)
     }
 
-    /// [`Self::start`] for a wallet that was just created in `folder`. A failure leaves nothing there.
-    fn start_new(&self, wallet: Arc<Wallet>, folder: &Path) -> ServiceResult<Vec<String>> {
+    /// Makes a wallet in its folder and starts it. A failure leaves nothing there. Returns the wallet's warnings.
+    fn add(
+        &self,
+        name: &str,
+        folder: &Path,
+        load_on_startup: Option<bool>,
+        make: impl FnOnce() -> ServiceResult<Wallet>,
+    ) -> ServiceResult<Vec<String>> {
+        self.check_files(0)?;
+        files::make_folder(&self.dir, name)?;
+        let wallet = make().inspect_err(|_| files::discard(folder))?;
         let closing = wallet.store.env.closing();
-        self.start(wallet).inspect_err(|_| {
+        let mut warnings = self.start(Arc::new(wallet)).inspect_err(|_| {
             closing.wait_timeout(CLOSING_PATIENCE);
             files::discard(folder);
-        })
+        })?;
+        warnings.extend(self.set_load_on_startup(name, load_on_startup));
+        Ok(warnings)
     }
 
     /// Synchronises a wallet with the node and adds it to the loaded ones. Returns its warnings.
@@ -263,7 +267,7 @@ impl WalletManager {
     /// The last steps of loading, for a wallet that already receives events. Returns its warnings.
     fn settle_in(&self, wallet: &Arc<Wallet>, before: StateAtLoad, known: Option<u64>) -> ServiceResult<Vec<String>> {
         if !self.is_in_step(wallet, known) {
-            self.follower.give(wallet, Item::Reconcile(1));
+            self.follower.give(wallet, Item::Reconcile);
         }
         self.wait_synced(wallet)?;
         check_lag(wallet)?;

@@ -14,11 +14,10 @@ use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bitcoin::{BlockHash, Txid};
-use outrigger_service::wallet::{LOG_DEPTH, LogKind, TxState, WalletTransaction};
+use outrigger_service::wallet::{LOG_DEPTH, LogKind, TxState};
 
 use super::error::{Result, WalletError};
-use super::store::tables::{height_key, number_from_key};
-use super::store::{Reading, Tables};
+use super::store::{Reading, Tables, height_key, number_from_key};
 
 /// The height of the next block that makes a transaction deep, if no transaction is waiting for one.
 pub const NEVER: u32 = u32::MAX;
@@ -30,31 +29,18 @@ pub type Standing = (LogKind, Option<(BlockHash, u32)>);
 pub const UNKNOWN: Standing = (LogKind::Removed, None);
 pub const UNCONFIRMED: Standing = (LogKind::Seen, None);
 
+/// The standing of a transaction before a write changed it.
 pub struct Note {
-    pub txid: Txid,
     pub order_position: u64,
     pub before: Standing,
     /// Whether its payments have changed, so that it gets an entry even if its standing has not changed.
     pub again: bool,
+    /// The number of transactions that the write changed before it.
+    pub place: usize,
 }
 
-/// The transactions that a write changes, in the order of their first change.
-#[derive(Default)]
-pub struct LogNotes {
-    pub notes: Vec<Note>,
-    pub places: HashMap<Txid, usize>,
-}
-
-impl LogNotes {
-    pub fn has(&self, txid: &Txid) -> bool {
-        self.places.contains_key(txid)
-    }
-
-    pub fn add(&mut self, row: &WalletTransaction, before: Standing) {
-        self.places.insert(row.txid, self.notes.len());
-        self.notes.push(Note { txid: row.txid, order_position: row.order_position, before, again: false });
-    }
-}
+/// The transactions that a write changes.
+pub type LogNotes = HashMap<Txid, Note>;
 
 /// The height of the next block that makes a transaction deep, or [`NEVER`].
 pub fn next_due(t: &Tables, txn: &Reading<'_>) -> Result<u32> {

@@ -5,8 +5,7 @@ use outrigger_service::wallet::{LOG_DEPTH, LogKind, TxState, WalletTransaction};
 
 use super::error::Result;
 use super::log::{Note, Standing, UNCONFIRMED, UNKNOWN, due_height, due_key, log_number, microseconds, standing};
-use super::store::rows::{LogRow, LogStateRow};
-use super::store::tables::{LOG_STATE, get};
+use super::store::{LOG_STATE, LogRow, LogStateRow, get};
 use super::write::Write;
 
 const MAX_ENTRIES: u64 = 100_000;
@@ -16,36 +15,37 @@ const MAX_AGE: u64 = 90 * 24 * 3600 * 1_000_000;
 const MAX_AGED_PER_WRITE: usize = 1_000;
 
 impl Write<'_> {
+    fn note(&mut self, row: &WalletTransaction, before: Standing) {
+        let note = Note { order_position: row.order_position, before, again: false, place: self.log.len() };
+        self.log.entry(row.txid).or_insert(note);
+    }
+
     /// Notes a transaction's standing. Called before its first change.
     pub fn note_standing(&mut self, row: &WalletTransaction) -> Result<()> {
-        if !self.log.has(&row.txid) {
-            let before = standing(&self.t, self.reads(), &row.txid, &row.state)?;
-            self.log.add(row, before);
+        if !self.log.contains_key(&row.txid) {
+            self.note(row, standing(&self.t, self.reads(), &row.txid, &row.state)?);
         }
         Ok(())
     }
 
     pub fn note_new(&mut self, row: &WalletTransaction) {
-        if !self.log.has(&row.txid) {
-            self.log.add(row, UNKNOWN);
-        }
+        self.note(row, UNKNOWN);
     }
 
     /// Notes that a different part of a known transaction's payments is the wallet's now.
     pub fn note_payments_changed(&mut self, row: &WalletTransaction) -> Result<()> {
         self.note_standing(row)?;
-        let place = self.log.places.get(&row.txid).copied();
-        if let Some(note) = place.and_then(|place| self.log.notes.get_mut(place)) {
-            note.again = true;
-        }
+        self.log.entry(row.txid).and_modify(|note| note.again = true);
         Ok(())
     }
 
     /// Writes the entries of this write. Returns the number of the last one, if any.
     pub fn write_log(&mut self) -> Result<Option<u64>> {
         let mut entries = Vec::new();
-        for note in std::mem::take(&mut self.log).notes {
-            self.log_change(&note, &mut entries)?;
+        let mut notes: Vec<(Txid, Note)> = std::mem::take(&mut self.log).into_iter().collect();
+        notes.sort_unstable_by_key(|(_, note)| note.place);
+        for (txid, note) in notes {
+            self.log_change(txid, &note, &mut entries)?;
         }
         self.log_deep(&mut entries)?;
         if entries.is_empty() {
@@ -67,8 +67,7 @@ impl Write<'_> {
         LogRow { kind, txid, block, height, time: self.wallet.shared.node.time() }
     }
 
-    fn log_change(&mut self, note: &Note, entries: &mut Vec<LogRow>) -> Result<()> {
-        let txid = note.txid;
+    fn log_change(&mut self, txid: Txid, note: &Note, entries: &mut Vec<LogRow>) -> Result<()> {
         let row = self.t.transaction_view(self.reads(), &txid)?;
         let (now, order_position) = match row {
             Some(row) => (standing(&self.t, self.reads(), &txid, &row.state)?, row.order_position),
@@ -121,19 +120,14 @@ impl Write<'_> {
     pub fn drop_old(&mut self, state: &mut LogStateRow, oldest: u64, most: u64) -> Result<()> {
         let excess = self.t.log.len(self.reads())?.saturating_sub(most);
         let excess = usize::try_from(excess).unwrap_or(usize::MAX);
-        let mut dropped = Vec::new();
-        for entry in self.t.log.iter(self.reads())? {
+        for (dropped, entry) in self.t.log.iter(self.reads())?.enumerate() {
             let number = log_number(entry?.0)?;
-            let is_old = number < oldest && dropped.len() < MAX_AGED_PER_WRITE;
-            if !is_old && dropped.len() >= excess {
+            let is_old = number < oldest && dropped < MAX_AGED_PER_WRITE;
+            if !is_old && dropped >= excess {
                 break;
             }
-            dropped.push(number);
-        }
-        for number in dropped {
-            self.delete(self.t.log, &number.to_be_bytes())?;
             state.dropped = number;
         }
-        Ok(())
+        self.delete_range(self.t.log, &(..=state.dropped.to_be_bytes().as_slice()))
     }
 }

@@ -20,8 +20,7 @@ use super::follow::thread::Follower;
 use super::follow::{THREADS, previous};
 use super::guards::Guards;
 use super::live::Wallet;
-use super::live::feed::{Item, WaitOutcome};
-use super::live::lag::Lag;
+use super::live::feed::{Item, Lag, WaitOutcome};
 use super::rescan;
 use super::settings::Settings;
 use super::store::Closing;
@@ -129,10 +128,10 @@ impl WalletManager {
         let resubmitted = self.resubmitted.swap(false, Ordering::Relaxed);
         for wallet in self.follower.loaded() {
             if resubmitted {
-                self.follower.give(&wallet, Item::Reconcile(1));
+                self.follower.give(&wallet, Item::Reconcile);
             }
             // If the node came back while the wallet was loading, that event is lost, too.
-            if wallet.lag.lock().is_some() {
+            if wallet.feed.is_behind() {
                 self.follower.give(&wallet, Item::Event(NodeEvent::Reached));
             }
         }
@@ -179,7 +178,7 @@ impl WalletManager {
         self.shared.node.catch_up()?;
         let tip = self.shared.node.tip();
         // The wallet has processed its events before the snapshot is opened, so the snapshot shows all of them.
-        if self.follower.is_done(wallet) && wallet.lag.lock().is_none() {
+        if self.follower.is_done(wallet) && !wallet.feed.is_behind() {
             let view = WalletView::open(wallet.clone())?;
             if view.synced().hash == tip.hash {
                 return Ok(view);
@@ -200,7 +199,7 @@ impl WalletManager {
     pub fn stands_at_tip(&self, name: Option<&str>) -> bool {
         let stands = |wallet: &Arc<Wallet>| {
             self.follower.is_done(wallet)
-                && wallet.lag.lock().is_none()
+                && !wallet.feed.is_behind()
                 && wallet.synced().hash == self.shared.node.tip().hash
         };
         self.shared.node.is_caught_up() && self.find(name).is_ok_and(|wallet| stands(&wallet))
@@ -279,7 +278,7 @@ impl WalletManager {
             name: wallet.name().to_owned(),
             height: wallet.synced().height,
             rescan: wallet.rescan_progress(),
-            lagging: wallet.lag.lock().is_some() || wallet.feed.failure().is_some(),
+            lagging: wallet.feed.is_behind() || wallet.feed.failure().is_some(),
             wrong_passphrases: wallet.attempts.wrong(),
             unsent: wallet.count_unsent(),
         };
@@ -301,7 +300,7 @@ impl WalletManager {
 
     /// Called when the host stops: aborts long imports, each as a whole.
     pub fn give_up_imports(&self) {
-        self.shared.stopping.store(true, Ordering::Relaxed);
+        self.shared.stopping.store(true, Ordering::SeqCst);
     }
 
     /// Stops rescans, which resume at the next load, and the follower threads.
@@ -342,7 +341,7 @@ fn store_places(wallets: &[Arc<Wallet>]) {
 
 /// Fails with `Storage` if the wallet's last attempt to follow the chain failed.
 pub(super) fn check_lag(wallet: &Wallet) -> ServiceResult<()> {
-    let lag = wallet.lag.lock();
+    let lag = wallet.feed.lag.lock();
     // While the node is unreachable or on another chain, the wallet still answers reads.
     let is_error = |lag: &&Lag| !lag.error.is_unavailable() && !lag.is_read_only();
     let Some(error) = lag.as_ref().filter(is_error).map(|lag| &lag.error) else { return Ok(()) };

@@ -9,9 +9,7 @@ use outrigger_values::amount::Saturating;
 
 use super::error::Result;
 use super::ownership::{Parents, debit, outputs_key, owned_output};
-use super::store::rows::ScriptRow;
-use super::store::tables::{Table, height_key, outpoint_key};
-use super::store::{Reading, Tables};
+use super::store::{Reading, ScriptRow, Table, Tables, height_key, outpoint_key};
 use super::write::Write;
 
 /// How far an earlier entry's time may be ahead of the clock and still bound later times, in seconds.

@@ -10,19 +10,13 @@ use outrigger_values::amount::Saturating;
 
 use super::error::Result;
 use super::labels::Entry as LabelEntry;
-use super::store::rows::ScriptRow;
-use super::store::tables::{hash160, script_key, txid_from};
-use super::store::{Reading, Tables};
+use super::store::{Reading, ScriptRow, Tables, hash160, script_key, txid_from};
 use super::write::Write;
 
-/// The script under which the address book lists a script: itself; `None` if it has no address, like pay-to-pubkey.
-pub fn address_script(script: &Script) -> Option<ScriptBuf> {
-    match classify(script) {
-        ScriptKind::PubKey { .. } | ScriptKind::NonStandard | ScriptKind::Multisig { .. } | ScriptKind::NullData => {
-            None
-        }
-        _ => Some(script.to_owned()),
-    }
+/// Whether the address book lists a script. One without an address, like pay-to-pubkey, is not listed.
+pub fn has_address(script: &Script) -> bool {
+    use ScriptKind::{Multisig, NonStandard, NullData, PubKey};
+    !matches!(classify(script), PubKey { .. } | NonStandard | Multisig { .. } | NullData)
 }
 
 pub fn p2pkh(hash: &[u8; 20]) -> ScriptBuf {
@@ -91,16 +85,16 @@ pub fn debit(t: &Tables, txn: &Reading<'_>, inputs: &[OutPoint]) -> Result<(Amou
 impl Write<'_> {
     /// Sets the label of a script's address, with purpose `receive` if `ours`. No effect if it has no address.
     pub fn put_label(&mut self, script: &Script, label: &str, ours: bool) -> Result<()> {
-        if let Some(address) = address_script(script) {
-            let key = script_key(&address);
+        if has_address(script) {
+            let key = script_key(script);
             self.put(self.t.labels, &key, label.as_bytes())?;
             let entered = !ours || self.t.scripts.get(self.reads(), &key)?.is_none();
             if entered {
-                self.put(self.t.address_book, &key, address.as_bytes())?;
+                self.put(self.t.address_book, &key, script.as_bytes())?;
             } else {
                 self.delete(self.t.address_book, &key)?;
             }
-            self.labels.push((address, LabelEntry { label: label.into(), entered }));
+            self.labels.push((script.to_owned(), LabelEntry { label: label.into(), entered }));
         }
         Ok(())
     }

@@ -7,9 +7,9 @@ use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::encrypt::EncryptionKey;
 use super::files;
-use super::follow::alarms::Due;
+use super::follow::worker::Due;
 use super::live::{Lock, Wallet};
-use super::store::tables::{ENCRYPTION, PLAINTEXT_KEY};
+use super::store::{ENCRYPTION, PLAINTEXT_KEY};
 
 /// The longest time for which walletpassphrase unlocks a wallet, in seconds, as in bitcoind.
 pub const MAX_UNLOCK_SECONDS: u64 = 100_000_000;
@@ -48,9 +48,10 @@ impl Wallet {
             write.store_row(write.t.meta, ENCRYPTION, &row)?;
             write.delete(write.t.meta, PLAINTEXT_KEY)?;
             write.mark_scrub_due(former.expose())?;
-            write.reencrypt(&former, &key)?;
+            write.key = Some(key);
+            write.reencrypt(&former)?;
             if !write.meta.blank {
-                write.add_default_descriptors(&key)?;
+                write.add_default_descriptors()?;
             }
             // Within the write, so that nothing is encrypted with the former key between commit and lock.
             *self.lock.lock() = Lock::Locked;

@@ -23,8 +23,7 @@ use zeroize::Zeroizing;
 use super::error::Result;
 use super::files;
 use super::live::Wallet;
-use super::store::rows::TraceRow;
-use super::store::tables::{SCRUB, get};
+use super::store::{SCRUB, TraceRow, get};
 use super::write::Write;
 use outrigger_disk::CHECK_LEN;
 
@@ -40,6 +39,8 @@ const FIRST_WRITE: u64 = 16;
 const LARGEST_WRITE: u64 = 1024;
 /// The key prefix of the overwriting rows.
 const FILLER: &[u8] = b"scrub/";
+/// The least key after all keys with this prefix.
+const AFTER_FILLER: &[u8] = b"scrub0";
 /// The size of a chunk of the search, in bytes.
 const SEARCHED: usize = 1 << 20;
 
@@ -93,14 +94,7 @@ impl Write<'_> {
 
     /// Removes the overwriting rows, including those left by a killed process.
     fn remove_filler(&mut self) -> Result<()> {
-        let mut places = Vec::new();
-        for entry in self.t.meta.prefix_iter(self.reads(), FILLER)? {
-            places.push(entry?.0.to_vec());
-        }
-        for place in places {
-            self.delete(self.t.meta, &place)?;
-        }
-        Ok(())
+        self.delete_range(self.t.meta, &(FILLER..AFTER_FILLER))
     }
 }
 
@@ -112,7 +106,8 @@ impl Wallet {
             Ok(true) => {
                 // A write of another secret makes a mark and a note of its own, which stay.
                 let _writes = self.lock_writes();
-                if !self.has_scrub_mark().unwrap_or(true) {
+                let mark = self.store.read().and_then(|txn| Ok(self.store.tables.meta.get(&txn, SCRUB)?.is_some()));
+                if !mark.unwrap_or(true) {
                     self.shared.follower.scrubs.forget(self.slot);
                     if let Err(error) = files::forget_former_key(self.store.env.folder()) {
                         let wallet = self.name();
@@ -132,11 +127,6 @@ impl Wallet {
                 }
             }
         }
-    }
-
-    fn has_scrub_mark(&self) -> Result<bool> {
-        let txn = self.store.read()?;
-        Ok(get::<Vec<TraceRow>>(self.store.tables.meta, &txn, SCRUB)?.is_some())
     }
 
     /// Returns whether nothing is left to remove.

@@ -1,30 +1,35 @@
 //! Sending the wallet's transactions. A payment is stored before any byte of it leaves the host, and offered again
 //! until it is confirmed or abandoned, even after a refusal by the mempool. So neither a lost answer nor a kill makes a
 //! client pay twice.
+//!
+//! getwalletinfo warns of payments that are neither confirmed nor in the mempool although they could be, because the balance includes
+//! neither the coins that they spend nor their change.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use bitcoin::absolute::LockTime;
 use bitcoin::consensus::deserialize;
 use bitcoin::{OutPoint, Transaction, Txid};
 use outrigger_node::NodeError;
 use outrigger_service::events::Event;
 use outrigger_service::mempool::Admission;
-use outrigger_service::wallet::{MAX_TEXT_LEN, TxState, check_length};
+use outrigger_service::wallet::{MAX_TEXT_LEN, Synced, TxState, check_length};
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 use outrigger_values::FeeRate;
 use secp256k1::rand::{Rng, thread_rng};
 
+use super::edits::CoinLock;
 use super::error::Result;
-use super::follow::alarms::Due;
 use super::follow::states::Counting;
+use super::follow::worker::Due;
 use super::live::Wallet;
 use super::live::feed::Item;
-use super::live::outgoing::OfferScope;
-use super::locks::CoinLock;
+use super::live::outgoing::{OfferScope, Unsent};
 use super::matching::{Match, Met, examine};
+use super::store::Reading;
 use super::write::Write;
 use outrigger_base::contain::contain;
 
@@ -35,8 +40,10 @@ const OFFER_PATIENCE: Duration = Duration::from_secs(5);
 /// The pause before a retry if the node did not answer.
 const RETRY: Duration = Duration::from_secs(1);
 /// Metadata keys: the transaction that replaced this one, and the transaction that this one replaced.
-pub(super) const REPLACED_BY: &str = "replaced_by_txid";
+const REPLACED_BY: &str = "replaced_by_txid";
 const REPLACES: &str = "replaces_txid";
+/// The most payments that the warning names.
+const MAX_NAMED: usize = 3;
 /// No limit: the sender has checked the feerate.
 const NO_LIMIT: FeeRate = FeeRate::ZERO;
 
@@ -116,7 +123,7 @@ impl Wallet {
         if state == TxState::InMempool
             && let Some(wallet) = self.shared.follower.get(self.slot)
         {
-            self.shared.follower.give(&wallet, Item::Reconcile(1));
+            self.shared.follower.give(&wallet, Item::Reconcile);
         }
         self.plan_resend(RETRY);
         Ok(None)
@@ -304,6 +311,60 @@ impl Wallet {
             outgoing.planned = Some(at);
             self.shared.follower.alarms.set(at, Due::Resend(self.slot));
         }
+    }
+
+    /// The wallet's own transactions that are idle in a snapshot and were not replaced.
+    pub(super) fn unsent(&self, txn: &Reading<'_>) -> Result<Vec<Unsent>> {
+        if !self.shared.settings.broadcast {
+            return Ok(Vec::new());
+        }
+        let idle: Vec<Txid> = self.outgoing.lock().idle.keys().copied().collect();
+        let t = &self.store.tables;
+        let mut unsent = Vec::new();
+        for txid in idle {
+            let Some(row) = t.transaction(txn, &txid)? else { continue };
+            let is_replaced = row.metadata.iter().any(|(key, _)| key == REPLACED_BY);
+            if row.state != TxState::Inactive
+                || row.coinbase
+                || !row.is_from_us()
+                || is_replaced
+                || t.is_mempool_conflicted(txn, &txid)?
+            {
+                continue;
+            }
+            let raw = t.serialised(txn, &txid)?.unwrap_or_default();
+            let lock_time = deserialize::<Transaction>(raw).map_or(LockTime::ZERO, |raw| raw.lock_time);
+            unsent.push(Unsent { txid, lock_time });
+        }
+        Ok(unsent)
+    }
+
+    /// How many payments should be in the mempool but are not; 0 if the wallet cannot be read.
+    pub(super) fn count_unsent(&self) -> u64 {
+        if self.outgoing.lock().idle.is_empty() {
+            return 0;
+        }
+        let synced = self.synced();
+        let unsent = self.store.read().and_then(|txn| self.unsent(&txn)).unwrap_or_default();
+        unsent.iter().filter(|payment| payment.is_final(&synced)).count() as u64
+    }
+
+    pub(super) fn unsent_warning(&self, unsent: &[Unsent], tip: &Synced) -> Option<String> {
+        let outgoing = self.outgoing.lock();
+        let is_missing = |payment: &&Unsent| payment.is_final(tip) && !outgoing.sending.contains(&payment.txid);
+        let missing: Vec<Txid> = unsent.iter().filter(is_missing).map(|payment| payment.txid).collect();
+        if missing.is_empty() {
+            return None;
+        }
+        let reason = |txid: &Txid| outgoing.idle.get(txid)?.as_ref()?.refusal();
+        let named = missing.iter().take(MAX_NAMED).map(|txid| match reason(txid) {
+            Some(reason) => format!("{txid} ({reason})"),
+            None => txid.to_string(),
+        });
+        let named = named.collect::<Vec<_>>().join(", ");
+        let more = if missing.len() > MAX_NAMED { ", ..." } else { "" };
+        let count = missing.len();
+        Some(format!("Payments that are not in the mempool, and are offered to the node again: {count}: {named}{more}"))
     }
 
     /// Clears the scheduled resend if it is due `at`. Returns whether it was.

@@ -9,9 +9,7 @@ use outrigger_service::wire::from_bytes;
 
 use super::error::Result;
 use super::latest::Derived;
-use super::store::rows::CoinRow;
-use super::store::tables::outpoint_from;
-use super::store::{Reading, Tables};
+use super::store::{CoinRow, Reading, Tables, outpoint_from};
 
 /// The depth from which bitcoind's wallet spends a coinbase: COINBASE_MATURITY + 1.
 const MATURE_DEPTH: i64 = 101;
@@ -159,7 +157,7 @@ impl Derived for Sums {
             let coin: CoinRow = from_bytes(row)?;
             sums.note(&outpoint_from(key)?.txid, &coin, 1);
             #[cfg(test)]
-            super::store::tables::count_row();
+            super::store::count_row();
         }
         Ok(sums)
     }

@@ -1,6 +1,10 @@
-//! A queue of turns, first come, first served.
+//! A wallet makes its payments one after the other: each keeps its turn from its choice of coins until the wallet has
+//! stored that they are spent or locked. Concurrent payments would choose the same coins, and the later one would fail. A
+//! payment whose signer hangs loses its turn; if it then spends the same coin as another, the payment that is stored later is
+//! refused.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -24,9 +28,23 @@ pub struct Turns {
     next: Condvar,
 }
 
+/// Held by a payment, released on drop.
+pub struct Turn {
+    turns: Arc<Turns>,
+    number: u64,
+}
+
+impl Drop for Turn {
+    /// No effect if the turn took longer than `MAX_TURN` and the next waiter has its turn.
+    fn drop(&mut self) {
+        self.turns.state.lock().turn.take_if(|(turn, _)| *turn == self.number);
+        self.turns.next.notify_all();
+    }
+}
+
 impl Turns {
-    /// Waits for a turn and returns its number; `None` once the waiter is not `wanted` any more.
-    pub fn take(&self, wanted: &dyn Fn() -> bool) -> Option<u64> {
+    /// Waits for the turns before this one, first come, first served. Polls `wanted`; `None` once it returns false.
+    pub fn take(self: &Arc<Self>, wanted: &dyn Fn() -> bool) -> Option<Turn> {
         let mut state = self.state.lock();
         state.last += 1;
         let number = state.last;
@@ -41,16 +59,10 @@ impl Turns {
                 }
                 // Another waiter may be the first now.
                 self.next.notify_all();
-                return is_wanted.then_some(number);
+                return is_wanted.then(|| Turn { turns: self.clone(), number });
             }
             self.next.wait_for(&mut state, LOOK);
         }
-    }
-
-    /// Ends a turn. No effect if the turn took longer than `MAX_TURN` and the next waiter has its turn.
-    pub fn end(&self, number: u64) {
-        self.state.lock().turn.take_if(|(turn, _)| *turn == number);
-        self.next.notify_all();
     }
 }
 
@@ -61,8 +73,9 @@ mod tests {
 
     #[test]
     fn turns_are_granted_one_at_a_time_in_order_of_arrival() {
-        let turns = Turns::default();
+        let turns = Arc::new(Turns::default());
         let first = turns.take(&|| true).unwrap();
+        let number = first.number;
         let ended = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let second = scope.spawn(|| (turns.take(&|| true), ended.load(Ordering::SeqCst)));
@@ -70,33 +83,31 @@ mod tests {
                 std::thread::yield_now();
             }
             ended.store(true, Ordering::SeqCst);
-            turns.end(first);
-            assert_eq!(second.join().unwrap(), (Some(first + 1), true));
+            drop(first);
+            let (second, has_ended) = second.join().unwrap();
+            assert_eq!((second.unwrap().number, has_ended), (number + 1, true));
         });
-        // A late end does not end another turn.
-        turns.end(first);
-        assert!(turns.state.lock().turn.is_some());
     }
 
     #[test]
     fn unwanted_waiter_gets_no_turn_and_does_not_block_others() {
-        let turns = Turns::default();
+        let turns = Arc::new(Turns::default());
         let first = turns.take(&|| true).unwrap();
-        assert_eq!(turns.take(&|| false), None);
-        turns.end(first);
-        assert_eq!(turns.take(&|| false), None);
+        assert!(turns.take(&|| false).is_none());
+        drop(first);
+        assert!(turns.take(&|| false).is_none());
         assert!(turns.take(&|| true).is_some());
     }
 
     #[test]
-    fn overlong_turn_does_not_block_the_next_waiter() {
-        let turns = Turns::default();
+    fn overlong_turn_does_not_block_the_next_waiter_and_its_late_end_ends_no_other_turn() {
+        let turns = Arc::new(Turns::default());
         let hanging = turns.take(&|| true).unwrap();
         if let Some((_, since)) = &mut turns.state.lock().turn {
             *since = since.checked_sub(MAX_TURN * 2).unwrap();
         }
         let next = turns.take(&|| true).unwrap();
-        turns.end(hanging);
-        assert_eq!(turns.state.lock().turn.map(|(number, _)| number), Some(next));
+        drop(hanging);
+        assert_eq!(turns.state.lock().turn.map(|(number, _)| number), Some(next.number));
     }
 }

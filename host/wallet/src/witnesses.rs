@@ -7,7 +7,7 @@ use bitcoin::{Transaction, Txid, Weight, Wtxid};
 use outrigger_service::wallet::{TxState, WalletTransaction};
 
 use super::error::{Result, WalletError};
-use super::store::tables::witness_key;
+use super::store::witness_key;
 use super::write::Write;
 
 /// The order of preference in Bitcoin Core 32, best first: with a witness before without, then by weight.

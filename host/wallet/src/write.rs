@@ -1,6 +1,7 @@
 //! A write transaction of a wallet. All of its changes commit together, or none.
 
 use std::collections::BTreeSet;
+use std::ops::RangeBounds;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use bitcoin::secp256k1::PublicKey;
 use bitcoin::{OutPoint, ScriptBuf, Txid};
 use outrigger_service::events::Event;
 use outrigger_service::wallet::Synced;
-use outrigger_service::wire::Wire;
+use outrigger_service::wire::{Secret, Wire};
 use outrigger_service::{ErrorKind, ServiceError};
 use parking_lot::MutexGuard;
 
@@ -17,9 +18,7 @@ use super::error::{Result, WalletError};
 use super::labels::LabelChanges;
 use super::live::Wallet;
 use super::log::{LogNotes, next_due};
-use super::store::rows::MetaRow;
-use super::store::tables::{CHANGES, Table, put};
-use super::store::{Reading, Tables, Writing};
+use super::store::{CHANGES, MetaRow, Reading, Table, Tables, Writing, put};
 use super::sums::Sums;
 
 /// How many scripts or keys a write handles between two calls of [`Write::check_wanted`].
@@ -50,6 +49,8 @@ pub struct Write<'w> {
     pub adds_keys: bool,
     /// The public keys of new private keys without a wildcard.
     pub new_keys: Vec<PublicKey>,
+    /// Encrypts new private entries, if the write may have any.
+    pub key: Option<EncryptionKey>,
     /// Whether the last backup lacks a change of this write.
     needs_backup: bool,
 }
@@ -102,6 +103,7 @@ impl Wallet {
             locks: Vec::new(),
             adds_keys: false,
             new_keys: Vec::new(),
+            key: None,
             needs_backup: false,
         };
         let result = change(&mut write)?;
@@ -143,7 +145,8 @@ impl Wallet {
 
     /// Logs transactions of this write that are already deep: the wallet may have followed blocks in memory meanwhile.
     fn log_passed(&self, guard: &WriteGuard<'_>) {
-        if self.feed.is_due()
+        let place = self.feed.position();
+        if place.now.height >= place.due
             && let Err(error) = self.write_in(guard, |_| Ok(()))
         {
             tracing::warn!(wallet = self.name(), %error, "cannot update the log of the wallet; its next write retries");
@@ -170,6 +173,11 @@ impl<'w> Write<'w> {
         Ok(table.delete(&mut self.txn, key)?)
     }
 
+    pub fn delete_range<'k>(&mut self, table: Table, keys: &'k impl RangeBounds<&'k [u8]>) -> Result<()> {
+        table.delete_range(&mut self.txn, keys)?;
+        Ok(())
+    }
+
     /// Called between the chunks of a long write. Fails with `ShuttingDown` when the host is stopping, which aborts the
     /// write.
     pub fn check_wanted(&self) -> Result<()> {
@@ -189,16 +197,19 @@ impl<'w> Write<'w> {
         self.store_row(self.t.meta, CHANGES, &count)
     }
 
-    /// Encrypts every private entry under another key.
-    pub fn reencrypt(&mut self, from: &EncryptionKey, to: &EncryptionKey) -> Result<()> {
+    /// Stores a private entry.
+    pub fn put_private(&mut self, place: &[u8], text: &Secret) -> Result<()> {
+        let encrypted = self.key.as_ref().ok_or(ErrorKind::WalletLocked)?.encrypt(place, text.expose().as_bytes())?;
+        self.put(self.t.keys, place, &encrypted)
+    }
+
+    /// Encrypts every private entry under the write's key instead of a former one.
+    pub fn reencrypt(&mut self, former: &EncryptionKey) -> Result<()> {
         let mut entries = Vec::new();
         for entry in self.t.keys.iter(self.reads())? {
             let (place, value) = entry?;
-            entries.push((place.to_vec(), from.unwrap(place, value)?));
+            entries.push((place.to_vec(), former.unwrap(place, value)?));
         }
-        for (place, text) in entries {
-            self.put(self.t.keys, &place, &to.encrypt(&place, text.expose().as_bytes())?)?;
-        }
-        Ok(())
+        entries.iter().try_for_each(|(place, text)| self.put_private(place, text))
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! The writer converts the wallet's row directly to JSON in the reply, with the keys in bitcoind's order.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, SignedAmount, Txid, Wtxid};
 use outrigger_sdk::amount::Saturating;
@@ -14,7 +16,6 @@ use outrigger_sdk::standard::address;
 use outrigger_sdk::wire::ListView;
 use serde_json::Value;
 
-use crate::answers::Answers;
 use crate::json;
 use crate::viewpoint::{WalletViewpoint, signed};
 use outrigger_sdk::Call;
@@ -74,10 +75,43 @@ pub fn entries<'a>(
     sent.chain(received.map(|(vout, output)| Entry { output, vout, sent: None }))
 }
 
+/// If more answers than this are kept, the next request discards them first. The same descriptor occurs in many batches.
+const KEPT: usize = 1_000;
+
+/// The host's answers about data that the rows do not contain: for the current batch and some earlier ones, by key.
+struct Answers<K, V>(BTreeMap<K, V>);
+
+impl<K: Ord + Copy, V> Answers<K, V> {
+    /// The answer about a key. One request covers the keys that `collect` finds in the transactions of the batch.
+    fn of(
+        &mut self,
+        key: K,
+        batch: HistoryBatchView<'_>,
+        collect: impl Fn(&WalletTransactionView<'_>, &UnsettledStateView<'_>, &mut BTreeSet<K>),
+        ask: impl FnOnce(Vec<K>) -> Result<Vec<V>, ServiceError>,
+    ) -> Result<Option<&V>, ServiceError> {
+        if !self.0.contains_key(&key) {
+            let mut keys = BTreeSet::new();
+            for row in batch.rows.iter() {
+                let (transaction, unsettled) = row.open()?;
+                collect(&transaction, &unsettled, &mut keys);
+            }
+            let answers = ask(keys.iter().copied().collect())?;
+            if self.0.len() > KEPT {
+                self.0.clear();
+            }
+            self.0.extend(keys.into_iter().zip(answers));
+        }
+        Ok(self.0.get(&key))
+    }
+}
+
 /// Writes entries as JSON.
 pub struct EntryWriter<'q> {
     pub viewpoint: WalletViewpoint,
-    call: &'q Call<'q>,
+    pub call: &'q Call<'q>,
+    /// What is written.
+    pub out: Vec<u8>,
     /// The texts of descriptors by number, as JSON with its quotes; `None` if the wallet does not know the number.
     texts: Answers<u32, Option<String>>,
     replaceable: Answers<Txid, Replaceable>,
@@ -94,9 +128,10 @@ impl<'q> EntryWriter<'q> {
         Self {
             viewpoint,
             call,
-            texts: Answers::new(),
-            replaceable: Answers::new(),
-            alternates: Answers::new(),
+            out: Vec::new(),
+            texts: Answers(BTreeMap::new()),
+            replaceable: Answers(BTreeMap::new()),
+            alternates: Answers(BTreeMap::new()),
             shared: Vec::new(),
             address: String::new(),
         }
@@ -104,16 +139,16 @@ impl<'q> EntryWriter<'q> {
 
     /// Writes the shared keys for the entries of a transaction.
     pub fn begin(&mut self, tx: &WalletTx<'_>) -> Result<(), ServiceError> {
-        let mut shared = std::mem::take(&mut self.shared);
-        shared.clear();
-        self.write_shared(&mut shared, tx)?;
-        self.shared = shared;
-        Ok(())
+        let before = std::mem::replace(&mut self.out, std::mem::take(&mut self.shared));
+        self.out.clear();
+        let written = self.write_shared(tx);
+        self.shared = std::mem::replace(&mut self.out, before);
+        written
     }
 
     /// Writes the keys that all entries of a transaction share, which are also keys of gettransaction's object.
-    pub fn write_shared(&mut self, out: &mut Vec<u8>, tx: &WalletTx<'_>) -> Result<(), ServiceError> {
-        write_place(out, self.viewpoint, tx);
+    pub fn write_shared(&mut self, tx: &WalletTx<'_>) -> Result<(), ServiceError> {
+        write_place(&mut self.out, self.viewpoint, tx);
         let (call, txid) = (self.call, tx.transaction.txid);
         if call.rules.alternate_wtxids {
             let wtxids = self.alternates.of(
@@ -122,18 +157,25 @@ impl<'q> EntryWriter<'q> {
                 |transaction, _, txids| txids.extend([transaction.txid]),
                 |txids| call.host.wallet.alternate_wtxids(call.scope, txids),
             )?;
-            json::key!(out, "alternate_wtxids", hashes, wtxids.into_iter().flatten().copied());
+            json::key!(&mut self.out, "alternate_wtxids", hashes, wtxids.into_iter().flatten().copied());
         }
+        let out = &mut self.out;
         json::key!(out, "walletconflicts", hashes, tx.unsettled.conflicts.iter());
         json::key!(out, "mempoolconflicts", hashes, tx.unsettled.mempool_conflicts.iter());
         json::key!(out, "time", number, tx.transaction.time);
         json::key!(out, "timereceived", number, tx.transaction.time_received);
         if call.rules.bip125_key {
-            write_replaceable(out, self.viewpoint, tx, self.replaceability(tx)?);
+            let text = match self.replaceability(tx)? {
+                _ if self.viewpoint.depth(&tx.transaction) > 0 => "no",
+                Replaceable::No => "no",
+                Replaceable::Yes => "yes",
+                Replaceable::Unknown => "unknown",
+            };
+            json::key!(&mut self.out, "bip125-replaceable", plain, text);
         }
         for (key, value) in tx.transaction.metadata.iter() {
-            json::text_key(out, key);
-            json::text(out, value);
+            json::text_key(&mut self.out, key);
+            json::text(&mut self.out, value);
         }
         Ok(())
     }
@@ -158,11 +200,10 @@ impl<'q> EntryWriter<'q> {
     /// Writes the key `parent_descs` with the texts of these descriptors.
     fn write_descriptors(
         &mut self,
-        out: &mut Vec<u8>,
         numbers: ListView<'_, u32>,
         batch: HistoryBatchView<'_>,
     ) -> Result<(), ServiceError> {
-        let call = self.call;
+        let (call, out) = (self.call, &mut self.out);
         json::key!(out, "parent_descs");
         out.push(b'[');
         for number in numbers.iter() {
@@ -188,14 +229,9 @@ impl<'q> EntryWriter<'q> {
 
     /// Writes an entry. `with_shared` writes the shared keys of [`EntryWriter::begin`] into it; gettransaction writes them
     /// around its `details`.
-    pub fn write(
-        &mut self,
-        out: &mut Vec<u8>,
-        tx: &WalletTx<'_>,
-        entry: Entry<'_>,
-        with_shared: bool,
-    ) -> Result<(), ServiceError> {
+    pub fn write(&mut self, tx: &WalletTx<'_>, entry: Entry<'_>, with_shared: bool) -> Result<(), ServiceError> {
         let (viewpoint, transaction, output) = (self.viewpoint, &tx.transaction, &entry.output);
+        let out = &mut self.out;
         out.push(b'{');
         if transaction.debit_watch_only > Amount::ZERO || output.ownership == Ownership::WatchOnly {
             json::key!(out, "involvesWatchonly", boolean, true);
@@ -205,8 +241,9 @@ impl<'q> EntryWriter<'q> {
             json::key!(out, "address", plain, &self.address);
         }
         if entry.sent.is_none() {
-            self.write_descriptors(out, output.descriptors, tx.batch)?;
+            self.write_descriptors(output.descriptors, tx.batch)?;
         }
+        let out = &mut self.out;
         let value = match entry.sent {
             Some(_) => SignedAmount::ZERO.saturating_sub(signed(output.value)),
             None => signed(output.value),
@@ -234,16 +271,11 @@ impl<'q> EntryWriter<'q> {
     }
 
     /// Writes all entries of a transaction as items of an array.
-    pub fn write_all(
-        &mut self,
-        out: &mut Vec<u8>,
-        tx: &WalletTx<'_>,
-        selection: Selection<'_>,
-    ) -> Result<(), ServiceError> {
+    pub fn write_all(&mut self, tx: &WalletTx<'_>, selection: Selection<'_>) -> Result<(), ServiceError> {
         self.begin(tx)?;
         for entry in entries(self.viewpoint, &tx.transaction, selection) {
-            json::item(out);
-            self.write(out, tx, entry, true)?;
+            json::item(&mut self.out);
+            self.write(tx, entry, true)?;
         }
         Ok(())
     }
@@ -271,14 +303,4 @@ fn write_place(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx<'_>)
     }
     json::key!(out, "txid", hash, transaction.txid.as_byte_array());
     json::key!(out, "wtxid", hash, transaction.wtxid.as_byte_array());
-}
-
-fn write_replaceable(out: &mut Vec<u8>, viewpoint: WalletViewpoint, tx: &WalletTx<'_>, replaceable: Replaceable) {
-    let text = match replaceable {
-        _ if viewpoint.depth(&tx.transaction) > 0 => "no",
-        Replaceable::No => "no",
-        Replaceable::Yes => "yes",
-        Replaceable::Unknown => "unknown",
-    };
-    json::key!(out, "bip125-replaceable", plain, text);
 }

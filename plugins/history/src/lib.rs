@@ -6,7 +6,6 @@
 //!
 //! The plugin writes JSON directly into the reply, because a history may have hundreds of thousands of entries.
 
-mod answers;
 mod destination;
 mod entry;
 mod groupings;

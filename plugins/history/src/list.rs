@@ -125,8 +125,7 @@ impl HistoryPlugin {
         let viewpoint = WalletViewpoint::of(call, &wallet, include_watchonly)?;
         let count = usize::try_from(count).map_err(|_| RpcError::invalid_parameter("Negative count"))?;
         let skip = usize::try_from(skip).map_err(|_| RpcError::invalid_parameter("Negative from"))?;
-        let mut list =
-            Backwards { writer: EntryWriter::new(call, viewpoint), items: Vec::new(), ends: Vec::new(), skip, count };
+        let mut list = Backwards { writer: EntryWriter::new(call, viewpoint), ends: Vec::new(), skip, count };
         if count > 0 {
             // Most transactions have an entry, so one batch of this size usually suffices.
             let limit = u32::try_from(count.saturating_add(skip)).unwrap_or(u32::MAX);
@@ -139,9 +138,8 @@ impl HistoryPlugin {
 /// Collects entries from the newest transaction back, and reverses them at the end. Then the oldest is first, and the
 /// entries of one transaction are in reverse order, too.
 struct Backwards<'q> {
+    /// It has the entries, one after the other.
     writer: EntryWriter<'q>,
-    /// The entries, one after the other.
-    items: Vec<u8>,
     /// The end of each entry.
     ends: Vec<usize>,
     /// The number of entries still to skip.
@@ -157,8 +155,8 @@ impl Backwards<'_> {
             if self.skip > 0 {
                 self.skip -= 1;
             } else if self.ends.len() < self.count {
-                self.writer.write(&mut self.items, tx, entry, true)?;
-                self.ends.push(self.items.len());
+                self.writer.write(tx, entry, true)?;
+                self.ends.push(self.writer.out.len());
             }
         }
         Ok(if self.ends.len() < self.count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
@@ -166,12 +164,13 @@ impl Backwards<'_> {
 
     /// The array.
     fn end(self) -> Vec<u8> {
-        let mut reply = Vec::with_capacity(self.items.len() + self.ends.len() + 2);
+        let items = self.writer.out;
+        let mut reply = Vec::with_capacity(items.len() + self.ends.len() + 2);
         reply.push(b'[');
         let begins = std::iter::once(0).chain(self.ends.iter().copied());
         for (begin, end) in begins.zip(&self.ends).collect::<Vec<_>>().into_iter().rev() {
             json::item(&mut reply);
-            reply.extend_from_slice(self.items.get(begin..*end).unwrap_or_default());
+            reply.extend_from_slice(items.get(begin..*end).unwrap_or_default());
         }
         reply.push(b']');
         reply

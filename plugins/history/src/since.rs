@@ -26,12 +26,9 @@ use crate::{HistoryPlugin, json};
 /// The approximate size of a transaction with one entry in the reply, in bytes.
 const TRANSACTION_SIZE: u64 = 768;
 
-/// The argument `blockhash`.
-struct Since {
-    block: Option<BlockInfo>,
-    /// The height of the last common block of its chain and the wallet's chain. The list begins above it.
-    fork: Option<u32>,
-}
+/// The block of the argument `blockhash`, and the height of the last common block of its chain and the wallet's chain. The list begins
+/// above it.
+type Since = (BlockInfo, u32);
 
 #[methods(category = "Wallet")]
 impl HistoryPlugin {
@@ -75,18 +72,20 @@ impl HistoryPlugin {
         let selection = Selection { label, change: include_change, any_depth: false };
 
         let mut writer = EntryWriter::new(call, viewpoint);
-        let mut reply = Vec::new();
-        if since.fork.is_none() && label.is_none() {
-            reserve(&mut reply, wallet.transactions);
+        if since.is_none() && label.is_none() {
+            reserve(&mut writer.out, wallet.transactions);
         }
-        reply.extend_from_slice(b"{\"transactions\":[");
-        write_listed(call, &mut writer, selection, since.fork, &mut reply)?;
-        reply.push(b']');
+        writer.out.extend_from_slice(b"{\"transactions\":[");
+        write_listed(&mut writer, selection, since.as_ref().map(|(_, fork)| *fork))?;
+        writer.out.push(b']');
         if include_removed {
-            reply.extend_from_slice(b",\"removed\":[");
-            write_removed(call, &mut writer, selection, &since, &mut reply)?;
-            reply.push(b']');
+            writer.out.extend_from_slice(b",\"removed\":[");
+            if let Some(since) = &since {
+                write_removed(&mut writer, selection, since)?;
+            }
+            writer.out.push(b']');
         }
+        let mut reply = writer.out;
         json::key!(&mut reply, "lastblock");
         // The block with `target` confirmations in the wallet's chain, or the genesis block.
         let last = ancestor(call, wallet.synced, (wallet.synced.height + 1).saturating_sub(target))?;
@@ -103,30 +102,23 @@ fn reserve(reply: &mut Vec<u8>, transactions: u64) {
     let _ = reply.try_reserve_exact(usize::try_from(size).unwrap_or(usize::MAX));
 }
 
-fn since(call: &Call<'_>, synced: Synced, given: Option<&str>) -> Result<Since, RpcError> {
-    let Some(given) = given.filter(|hash| !hash.is_empty()) else {
-        return Ok(Since { block: None, fork: None });
-    };
+fn since(call: &Call<'_>, synced: Synced, given: Option<&str>) -> Result<Option<Since>, RpcError> {
+    let Some(given) = given.filter(|hash| !hash.is_empty()) else { return Ok(None) };
     let hash = hash_text(given, "blockhash")?;
     let (chain, scope) = (&call.host.chain, call.scope);
     let block = find_block(call, BlockRef::Hash { hash })?;
     let fork = chain.fork_point(scope, hash)?.ok_or_else(block_not_found)?;
     // The node may have processed a reorganisation before the wallet: then the common block is lower.
     let own = chain.fork_point(scope, synced.hash)?.map_or(0, |own| own.height);
-    Ok(Since { fork: Some(fork.height.min(own)), block: Some(block) })
+    Ok(Some((block, fork.height.min(own))))
 }
 
 /// Writes the transactions above the fork: in the order of the chain, then the others by their order_position.
-fn write_listed(
-    call: &Call<'_>,
-    writer: &mut EntryWriter<'_>,
-    selection: Selection<'_>,
-    fork: Option<u32>,
-    reply: &mut Vec<u8>,
-) -> Result<(), ServiceError> {
+fn write_listed(writer: &mut EntryWriter<'_>, selection: Selection<'_>, fork: Option<u32>) -> Result<(), ServiceError> {
+    let call = writer.call;
     let from_height = fork.map_or(0, |fork| fork + 1);
     let batches = |range| Batches::new(call, range, false, u32::MAX);
-    let mut write = |tx: &WalletTx<'_>| writer.write_all(reply, tx, selection);
+    let mut write = |tx: &WalletTx<'_>| writer.write_all(tx, selection);
     walk(batches(HistoryRange::Confirmed { from_height }), |tx| write(tx).map(ControlFlow::Continue))?;
 
     // The host sorts conflicted transactions by the height of their conflict. Here they are merged in by order_position.
@@ -160,28 +152,20 @@ fn by_order_position(batches: &[Encoded<HistoryBatch>]) -> Result<Vec<Sorted<'_>
 }
 
 /// Writes the wallet's transactions in the blocks from `since` back to the fork, even if other blocks confirm them now.
-fn write_removed(
-    call: &Call<'_>,
-    writer: &mut EntryWriter<'_>,
-    selection: Selection<'_>,
-    since: &Since,
-    reply: &mut Vec<u8>,
-) -> Result<(), RpcError> {
-    let selection = Selection { any_depth: true, ..selection };
-    let mut at = since.block.as_ref().map(|block| (block.hash, block.height));
-    while let (Some((hash, height)), Some(fork)) = (at, since.fork) {
-        if height <= fork || on_wallet_chain(call, writer.viewpoint.synced, hash)? {
-            break;
-        }
+fn write_removed(writer: &mut EntryWriter<'_>, selection: Selection<'_>, since: &Since) -> Result<(), RpcError> {
+    let (call, selection) = (writer.call, Selection { any_depth: true, ..selection });
+    let (block, fork) = since;
+    let (mut hash, mut height) = (block.hash, block.height);
+    while height > *fork && !on_wallet_chain(call, writer.viewpoint.synced, hash)? {
         let raw = call.host.chain.block(call.scope, hash)?.ok_or_else(unreadable_block)?;
         let block: Block = consensus::deserialize(&raw).map_err(|_| unreadable_block())?;
         let txids: Vec<Txid> = block.txdata.iter().map(bitcoin::Transaction::compute_txid).collect();
         let found = call.host.wallet.transactions(call.scope, txids)?;
         let batch = found.view()?;
         for row in batch.rows.iter() {
-            writer.write_all(reply, &WalletTx::open(&row, batch)?, selection)?;
+            writer.write_all(&WalletTx::open(&row, batch)?, selection)?;
         }
-        at = Some((block.header.prev_blockhash, height - 1));
+        (hash, height) = (block.header.prev_blockhash, height - 1);
     }
     Ok(())
 }

@@ -52,20 +52,21 @@ impl HistoryPlugin {
         let fee = viewpoint.fee(transaction);
         let own = viewpoint.credit(transaction).saturating_sub(viewpoint.debit(transaction));
         let amount = own.saturating_sub(fee.unwrap_or_default());
-        let mut reply = Vec::with_capacity(REPLY_BYTES + 2 * raw.len());
-        reply.push(b'{');
-        json::key!(&mut reply, "amount", bitcoin, amount);
-        if let Some(fee) = fee {
-            json::key!(&mut reply, "fee", bitcoin, fee);
-        }
         let mut writer = EntryWriter::new(call, viewpoint);
-        writer.write_shared(&mut reply, &tx)?;
-        json::key!(&mut reply, "details");
-        reply.push(b'[');
-        for entry in entries(viewpoint, transaction, Selection::default()) {
-            json::item(&mut reply);
-            writer.write(&mut reply, &tx, entry, false)?;
+        writer.out.reserve(REPLY_BYTES + 2 * raw.len());
+        writer.out.push(b'{');
+        json::key!(&mut writer.out, "amount", bitcoin, amount);
+        if let Some(fee) = fee {
+            json::key!(&mut writer.out, "fee", bitcoin, fee);
         }
+        writer.write_shared(&tx)?;
+        json::key!(&mut writer.out, "details");
+        writer.out.push(b'[');
+        for entry in entries(viewpoint, transaction, Selection::default()) {
+            json::item(&mut writer.out);
+            writer.write(&tx, entry, false)?;
+        }
+        let mut reply = writer.out;
         reply.push(b']');
         json::key!(&mut reply, "hex", hex, &raw);
         if verbose {

@@ -12,12 +12,9 @@ use outrigger_sdk::{Call, Reply, RpcError, RpcErrorCode, methods, typed};
 use serde_json::Value;
 
 use crate::locktimes;
-use crate::outcome::{
-    Accepted, Checked, Item, MISSING_PRIVATE_KEYS, Outcome, no_private_keys, not_expandable, private_keys_disabled,
-    warn_once,
-};
+use crate::outcome::{Accepted, Checked, Item, Outcome};
 use crate::request::{self, Fields, malformed, stored_time};
-use crate::rescan::{ImportKind, Reservation};
+use crate::rescan::{DESCRIPTOR, Reservation};
 use crate::{ImportPlugin, imported, store};
 
 /// bitcoind's default keypool, for a wallet that does not state its own.
@@ -60,7 +57,7 @@ impl ImportPlugin {
             });
             let outcomes = store(call, checked)?;
             all_checked?;
-            Ok(imported(&wallet, Some(reservation), outcomes, timestamps, ImportKind::Descriptors))
+            Ok(imported(&wallet, Some(reservation), outcomes, timestamps, DESCRIPTOR))
         });
     }
 }
@@ -92,15 +89,6 @@ fn refuse<T>(message: &str) -> Result<T, Refusal> {
     Err(Refusal::Request(RpcError::invalid_parameter(message)))
 }
 
-/// The fields that are checked before the descriptor.
-struct Given<'a> {
-    text: &'a str,
-    active: bool,
-    label: &'a str,
-    /// Also true if the label is null.
-    has_label: bool,
-}
-
 /// The first and the last index of a ranged descriptor, and the next one.
 type Indexes = ((u32, u32), u32);
 
@@ -109,10 +97,10 @@ impl Checks<'_> {
     fn request<'a>(&mut self, request: &'a Value, timestamp: u64) -> Result<Checked<'a>, RpcError> {
         let mut warnings = Vec::new();
         match self.import(request, timestamp, &mut warnings) {
-            Ok((descriptor, given)) => {
+            Ok((descriptor, text)) => {
                 let names_range = self.call.rules.range_refusal_names_descriptor;
-                let item = Item::Descriptor { text: given.text, names_range };
-                let accepted = Accepted { warnings, item, active: given.active, ranged: descriptor.range.is_some() };
+                let item = Item::Descriptor { text, names_range };
+                let accepted = Accepted { warnings, item, ranged: descriptor.range.is_some() };
                 Ok(Ok((Import::Descriptor { descriptor }, accepted)))
             }
             Err(Refusal::Request(error)) => Ok(Err(Outcome::failed(error, warnings))),
@@ -120,52 +108,62 @@ impl Checks<'_> {
         }
     }
 
+    /// The import, and the text of its descriptor.
     fn import<'a>(
         &mut self,
         request: &'a Value,
         timestamp: u64,
         warnings: &mut Vec<String>,
-    ) -> Result<(DescriptorImport, Given<'a>), Refusal> {
+    ) -> Result<(DescriptorImport, &'a str), Refusal> {
         let fields = Fields::of(request)?;
-        let given = Given::read(fields)?;
-        let descriptors = request::descriptors(given.text, self.network, descriptor_syntax(&self.call.rules))?;
+        let Some(text) = fields.get("desc") else { return refuse("Descriptor not found.") };
+        let given = typed::text(text).map_err(Refusal::Call)?;
+        let active = fields.get("active").map_or(Ok(false), typed::flag).map_err(Refusal::Call)?;
+        let label = fields.get("label").filter(|label| !label.is_null());
+        let label = label.map_or(Ok(""), typed::text).map_err(Refusal::Call)?;
+        if label == "*" {
+            return Err(invalid_label().into());
+        }
+        // A null label counts here, too.
+        let has_label = fields.has("label");
+        let descriptors = request::descriptors(given, self.network, descriptor_syntax(&self.call.rules))?;
         let first = descriptors.first().ok_or_else(malformed)?;
         if descriptors.len() > 1 && fields.has("internal") {
             return Err(internal_of_multipath().into());
         }
         let internal = fields.get("internal").map(typed::flag).transpose().map_err(Refusal::Call)?;
         let indexes = self.indexes(fields, &descriptors, warnings)?;
-        if given.active && indexes.is_none() {
+        if active && indexes.is_none() {
             return refuse("Active descriptors must be ranged");
         }
-        if descriptors.len() > 1 && given.has_label {
+        if descriptors.len() > 1 && has_label {
             return Err(label_of_multipath().into());
         }
-        if indexes.is_some() && given.has_label {
+        if indexes.is_some() && has_label {
             return refuse("Ranged descriptors should not have a label");
         }
-        if internal == Some(true) && given.has_label {
+        if internal == Some(true) && has_label {
             return Err(label_of_internal().into());
         }
-        if given.active && first.is_combo() {
+        if active && first.is_combo() {
             return Err(RpcError::wallet("Combo descriptors cannot be set to active").into());
         }
         if self.call.rules.warns_of_locktimes {
             descriptors.iter().for_each(|descriptor| locktimes::warn(&descriptor.to_public_string(), warnings));
         }
-        self.check_keys(&descriptors, warnings)?;
+        descriptors.iter().try_for_each(|descriptor| self.check_unused(descriptor))?;
         // The wallet gets the multipath descriptor unsplit, so that it stores all of its paths or none.
         let text = match descriptors.as_slice() {
             [one] => one.to_private_string().unwrap_or_else(|| Secret::new(one.to_public_string())),
-            _ => Secret::new(given.text.to_owned()),
+            _ => Secret::new(given.to_owned()),
         };
         let descriptor = DescriptorImport {
             text,
             range: indexes.map(|(range, _)| range),
             next_index: indexes.map(|(_, next)| next),
-            active: given.active,
+            active,
             internal,
-            label: (!given.label.is_empty()).then(|| given.label.to_owned()),
+            label: (!label.is_empty()).then(|| label.to_owned()),
             timestamp,
         };
         let private = descriptors.iter().filter(|descriptor| descriptor.has_private_keys());
@@ -211,35 +209,16 @@ impl Checks<'_> {
         Ok(Some(((begin, end), next)))
     }
 
-    /// Checks the rules about private keys, and that the descriptors can be expanded.
-    fn check_keys(&self, descriptors: &[Descriptor], warnings: &mut Vec<String>) -> Result<(), RpcError> {
-        let private_keys_enabled = self.wallet.private_keys_enabled;
-        if !private_keys_enabled && descriptors.iter().any(Descriptor::has_private_keys) {
-            return Err(private_keys_disabled());
-        }
-        for descriptor in descriptors {
-            descriptor.expand(0).map_err(|_| not_expandable())?;
-            if !private_keys_enabled {
-                if descriptor.is_unused() {
-                    return Err(RpcError::wallet("Cannot import unused() to wallet without private keys enabled"));
-                }
-                continue;
-            }
-            if !descriptor.has_private_keys() {
-                return Err(no_private_keys());
-            }
-            if descriptor.is_unused() {
-                self.check_unused(descriptor)?;
-            }
-            if !descriptor.has_all_private_keys() {
-                warn_once(warnings, MISSING_PRIVATE_KEYS);
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuses `unused(KEY)` if the wallet, or an earlier request of the call, has the private key.
+    /// Checks the rules of `unused(KEY)`: only a wallet with private keys takes it, and only if neither the wallet nor an earlier
+    /// request of the call has its private key. The wallet checks the rules about private keys that hold for all descriptors.
     fn check_unused(&self, descriptor: &Descriptor) -> Result<(), RpcError> {
+        let takes_keys = self.wallet.private_keys_enabled;
+        if !descriptor.is_unused() || descriptor.has_private_keys() != takes_keys {
+            return Ok(());
+        }
+        if !takes_keys {
+            return Err(RpcError::wallet("Cannot import unused() to wallet without private keys enabled"));
+        }
         let held = self.call.host.wallet.hd_keys(self.call.scope)?;
         let is_held =
             |xpub: String| self.accepted.contains(&xpub) || held.iter().any(|key| key.has_private && key.xpub == xpub);
@@ -254,20 +233,6 @@ impl Checks<'_> {
 
 fn extended_keys(descriptor: &Descriptor) -> impl Iterator<Item = String> {
     descriptor.extended_keys().into_iter().map(|(xpub, _)| xpub.to_string())
-}
-
-impl<'a> Given<'a> {
-    fn read(fields: Fields<'a>) -> Result<Self, Refusal> {
-        let Some(text) = fields.get("desc") else { return refuse("Descriptor not found.") };
-        let text = typed::text(text).map_err(Refusal::Call)?;
-        let active = fields.get("active").map_or(Ok(false), typed::flag).map_err(Refusal::Call)?;
-        let label = fields.get("label").filter(|label| !label.is_null());
-        let label = label.map_or(Ok(""), typed::text).map_err(Refusal::Call)?;
-        if label == "*" {
-            return Err(invalid_label().into());
-        }
-        Ok(Self { text, active, label, has_label: fields.has("label") })
-    }
 }
 
 pub fn internal_of_multipath() -> RpcError {

@@ -32,7 +32,7 @@ use outrigger_sdk::{Call, Host, Plugin, Reply, RpcError, plugin};
 
 use outcome::{Checked, Outcome};
 use request::stored_time;
-use rescan::{ImportKind, Lack, Outcomes, Pending, RescanEnd, Reservation, Waiting, is_validating};
+use rescan::{ItemWords, Lack, Outcomes, Pending, RescanEnd, Reservation, Waiting, is_validating};
 
 pub struct ImportPlugin {
     host: Host,
@@ -48,7 +48,7 @@ pub struct ImportPlugin {
     optional = ["wallet-book/1"],
     events = ["rescan"],
     restartable,
-    methods = [descriptors, multi::method, pruned_funds, rescan, single]
+    methods = [descriptors, multi, pruned_funds, rescan, single]
 )]
 impl Plugin for ImportPlugin {
     fn new(host: Host, _: NoOptions) -> Result<Self, String> {
@@ -135,10 +135,10 @@ fn imported<'a>(
     reservation: Option<Reservation<'a>>,
     outcomes: Vec<Outcome>,
     timestamps: Vec<i64>,
-    kind: ImportKind,
+    item: ItemWords,
 ) -> Imported<'a> {
     let times = timestamps.iter().map(|timestamp| stored_time(*timestamp));
     let from_time = times.fold(u64::from(wallet.synced.time), u64::min);
     let rescan = reservation.filter(|_| outcomes.iter().any(|outcome| outcome.success));
-    Imported { pending: Pending::Outcomes(Outcomes { outcomes, timestamps, kind, from_time }), rescan }
+    Imported { pending: Pending::Outcomes(Outcomes { outcomes, timestamps, item, from_time }), rescan }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::request::refuse_quoting;
 
 /// The warning of a descriptor that lacks some of its private keys.
-pub const MISSING_PRIVATE_KEYS: &str =
+const MISSING_PRIVATE_KEYS: &str =
     "Not all private keys provided. Some wallet functionality may return unexpected errors";
 /// The warning of a descriptor that cannot become active.
 const UNKNOWN_OUTPUT_TYPE: &str = "Unknown output type, cannot set descriptor to active.";
@@ -51,8 +51,6 @@ pub enum Item<'a> {
 pub struct Accepted<'a> {
     pub warnings: Vec<String>,
     pub item: Item<'a>,
-    /// Whether the request makes the descriptor active.
-    pub active: bool,
     pub ranged: bool,
 }
 
@@ -61,12 +59,8 @@ impl Accepted<'_> {
     pub fn outcome(mut self, answer: Option<ImportOutcome>) -> Outcome {
         let refusal = match answer {
             Some(ImportOutcome::Imported { missing_private_keys, unknown_output_type }) => {
-                if missing_private_keys {
-                    warn_once(&mut self.warnings, MISSING_PRIVATE_KEYS);
-                }
-                if unknown_output_type && self.active {
-                    warn_once(&mut self.warnings, UNKNOWN_OUTPUT_TYPE);
-                }
+                self.warnings.extend(missing_private_keys.then(|| MISSING_PRIVATE_KEYS.to_owned()));
+                self.warnings.extend(unknown_output_type.then(|| UNKNOWN_OUTPUT_TYPE.to_owned()));
                 return Outcome { success: true, error: None, warnings: self.warnings, ranged: self.ranged };
             }
             Some(ImportOutcome::PrivateKeysDisabled) => private_keys_disabled(),
@@ -74,8 +68,12 @@ impl Accepted<'_> {
                 "The wallet already contains the private key for this address or script (\"{}\")",
                 script.to_hex_string()
             )),
-            Some(ImportOutcome::NotExpandable) => not_expandable(),
-            Some(ImportOutcome::NoPrivateKeys) => no_private_keys(),
+            Some(ImportOutcome::NotExpandable) => RpcError::wallet(
+                "Cannot expand descriptor. Probably because of hardened derivations without private keys provided",
+            ),
+            Some(ImportOutcome::NoPrivateKeys) => {
+                RpcError::wallet("Cannot import descriptor without private keys to a wallet with private keys enabled")
+            }
             Some(ImportOutcome::RangeShrinks { begin, end }) => {
                 let reason = format!("new range must include current range = [{begin},{end}]");
                 match self.item {
@@ -96,13 +94,6 @@ impl Accepted<'_> {
     }
 }
 
-/// Adds a warning, unless the list already has it.
-pub fn warn_once(warnings: &mut Vec<String>, text: &str) {
-    if !warnings.iter().any(|warning| warning == text) {
-        warnings.push(text.to_owned());
-    }
-}
-
 /// Unlike Bitcoin Core's message, this one shows no private keys.
 fn descriptor_not_added(text: &str) -> String {
     format!("Could not add descriptor '{}'", without_private_keys(text))
@@ -110,14 +101,6 @@ fn descriptor_not_added(text: &str) -> String {
 
 pub fn private_keys_disabled() -> RpcError {
     RpcError::wallet("Cannot import private keys to a wallet with private keys disabled")
-}
-
-pub fn not_expandable() -> RpcError {
-    RpcError::wallet("Cannot expand descriptor. Probably because of hardened derivations without private keys provided")
-}
-
-pub fn no_private_keys() -> RpcError {
-    RpcError::wallet("Cannot import descriptor without private keys to a wallet with private keys enabled")
 }
 
 /// The error if the wallet cannot store the `item`: "script", "key" or "address".

@@ -2,9 +2,9 @@
 //! a wrong type.
 
 use outrigger_kit::descriptor::{Checksum, Descriptor, Syntax, without_private_keys};
-use outrigger_sdk::params::{Type, descriptor_range, int64};
+use outrigger_sdk::RpcError;
+use outrigger_sdk::params::{Type, int64};
 use outrigger_sdk::service::wallet::Synced;
-use outrigger_sdk::{RpcError, RpcErrorCode};
 use serde_json::{Map, Value};
 
 /// The fields of a request.
@@ -57,11 +57,6 @@ pub fn refuse_quoting(message: &str) -> RpcError {
 pub fn descriptors(text: &str, network: bitcoin::Network, syntax: Syntax) -> Result<Vec<Descriptor>, RpcError> {
     Descriptor::parse_as(text, network, Checksum::Required, syntax)
         .map_err(|error| RpcError::not_found(error.to_string()))
-}
-
-/// The first and the last index of the field `range`. A number that is not a 64-bit integer has a wrong type.
-pub fn index_range(value: &Value) -> Result<(u32, u32), RpcError> {
-    descriptor_range(value).map_err(|error| if error.code == RpcErrorCode::MISC { malformed() } else { error })
 }
 
 /// The creation time of a request in seconds, as the client gave it. `now` is the median time of the wallet's last block.

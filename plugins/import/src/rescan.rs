@@ -248,14 +248,13 @@ fn aborted_by_user() -> RpcError {
     RpcError::misc("Rescan aborted by user.")
 }
 
-/// The kind of an import, which the error for an unreadable block names.
-#[derive(Clone, Copy)]
-pub enum ImportKind {
-    /// importmulti
-    Keys,
-    /// importdescriptors
-    Descriptors,
-}
+/// The words for an item of an import in the error for an unreadable block.
+pub type ItemWords = [&'static str; 4];
+
+/// Those of importmulti and importdescriptors.
+pub const KEY: ItemWords = ["key with creation timestamp", "the key", "this key", "-reindex and -rescan options"];
+pub const DESCRIPTOR: ItemWords =
+    ["descriptor with timestamp", "the desc", "this desc", "-reindex option and rescanblockchain RPC"];
 
 /// The results of an import before its rescan.
 pub struct Outcomes {
@@ -263,7 +262,7 @@ pub struct Outcomes {
     pub outcomes: Vec<Outcome>,
     /// The requests' creation times in seconds, as the client gave them.
     pub timestamps: Vec<i64>,
-    pub kind: ImportKind,
+    pub item: ItemWords,
     /// The time at which the rescan begins, in seconds.
     pub from_time: u64,
 }
@@ -292,7 +291,7 @@ impl Outcomes {
         }
         for (outcome, timestamp) in self.outcomes.iter_mut().zip(&self.timestamps) {
             if outcome.error.is_none() && *timestamp < scanned_from {
-                let message = unreadable(self.kind, *timestamp, block_time, lack);
+                let message = unreadable(self.item, *timestamp, block_time, lack);
                 *outcome = Outcome::failed(RpcError::misc(message), Vec::new());
             }
         }
@@ -305,13 +304,8 @@ const DROPPED: &str = "This error could be caused by pruning or data corruption 
 const BACKGROUND: &str = "This error is likely caused by an in-progress assumeutxo background sync. Check logs or getchainstates RPC \
                           for assumeutxo background sync progress and try again later.";
 
-fn unreadable(kind: ImportKind, timestamp: i64, block_time: i64, lack: Option<Lack>) -> String {
-    let (item, pertaining, using, remedy) = match kind {
-        ImportKind::Keys => ("key with creation timestamp", "the key", "this key", "-reindex and -rescan options"),
-        ImportKind::Descriptors => {
-            ("descriptor with timestamp", "the desc", "this desc", "-reindex option and rescanblockchain RPC")
-        }
-    };
+fn unreadable(words: ItemWords, timestamp: i64, block_time: i64, lack: Option<Lack>) -> String {
+    let [item, pertaining, using, remedy] = words;
     let cause = match lack {
         None => format!("{DROPPED} (see {remedy})."),
         Some(Lack::Background) => BACKGROUND.to_owned(),

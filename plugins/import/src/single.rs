@@ -200,7 +200,6 @@ fn import_single(call: &Call<'_>, mut keys: KeysImport, not_stored: RpcError) ->
     keys.timestamp = EARLIEST_TIME;
     match call.host.import.import(call.scope, vec![Import::Keys { parts: vec![keys] }])?.pop() {
         Some(ImportOutcome::Imported { .. }) => {}
-        Some(ImportOutcome::PrivateKeysDisabled) => return Err(private_keys_disabled()),
         Some(ImportOutcome::BadDescriptor { reason }) => return Err(refuse_quoting(&reason)),
         _ => return Err(not_stored),
     }

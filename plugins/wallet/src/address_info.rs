@@ -4,6 +4,7 @@ use bitcoin::hashes::{Hash, hash160};
 use bitcoin::secp256k1::constants::PUBLIC_KEY_SIZE;
 use bitcoin::{Network, Script, ScriptBuf};
 use outrigger_kit::spend::known::{public_key, redeem_script, witness_script};
+use outrigger_kit::without_nulls;
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::wallet::{KeyOrigin, Ownership, ScriptInfo, SolvingData};
 use outrigger_sdk::standard::{ScriptKind, address, address_json, classify};
@@ -42,43 +43,38 @@ impl WalletPlugin {
 fn describe(script: &ScriptBuf, known: Option<&ScriptInfo>, network: Network) -> Map<String, Value> {
     let ownership = known.map_or(Ownership::None, |info| info.ownership);
     let solvable = known.is_some_and(|info| info.solvable);
-    let mut object = Map::new();
-    object.insert("address".into(), json!(address::from_script(script, network)));
-    object.insert("scriptPubKey".into(), json!(encode_hex(script.as_bytes())));
-    object.insert("ismine".into(), json!(ownership == Ownership::Spendable));
-    object.insert("solvable".into(), json!(solvable));
-    if let Some(info) = known.filter(|info| solvable && !info.descriptor.is_empty()) {
-        object.insert("desc".into(), json!(info.descriptor));
-    }
-    if let Some(parent) = known.and_then(|info| info.parents.first()) {
-        object.insert("parent_desc".into(), json!(parent));
-    }
-    object.insert("iswatchonly".into(), json!(ownership == Ownership::WatchOnly));
+    let mut object = members(json!({
+        "address": address::from_script(script, network),
+        "scriptPubKey": encode_hex(script.as_bytes()),
+        "ismine": ownership == Ownership::Spendable,
+        "solvable": solvable,
+        "desc": known.map(|info| &info.descriptor).filter(|text| solvable && !text.is_empty()),
+        "parent_desc": known.and_then(|info| info.parents.first()),
+        "iswatchonly": ownership == Ownership::WatchOnly,
+    }));
     let nothing = SolvingData::default();
     object.extend(details(script, known.map_or(&nothing, |info| &info.solving), network, MAX_DEPTH));
-    object.insert("ischange".into(), json!(known.is_some_and(|info| info.change)));
-    if let Some(info) = known {
-        object.extend(origin(script, info));
-    }
-    let labels: Vec<&str> = known.and_then(|info| info.label.as_deref()).into_iter().collect();
-    object.insert("labels".into(), json!(labels));
+    let origin = known.and_then(|info| single_key(script, info));
+    // For keys without a descriptor, Bitcoin Core marks hardened steps with an apostrophe.
+    let has_descriptor = known.is_some_and(|info| !info.parents.is_empty());
+    let path = |path: &str| if has_descriptor { path.to_owned() } else { path.replace('h', "'") };
+    object.extend(members(json!({
+        "ischange": known.is_some_and(|info| info.change),
+        "timestamp": known.map(|info| info.timestamp).filter(|time| *time > 0),
+        "hdkeypath": origin.map(|origin| path(&origin.path)),
+        "hdseedid": origin.map(|_| NO_SEED),
+        "hdmasterfingerprint": origin.map(|origin| encode_hex(&origin.fingerprint)),
+        "labels": known.and_then(|info| info.label.as_ref()).into_iter().collect::<Vec<_>>(),
+    })));
     object
 }
 
-/// `timestamp`, and for a script with a single key `hdkeypath`, `hdseedid` and `hdmasterfingerprint`.
-fn origin(script: &Script, info: &ScriptInfo) -> Map<String, Value> {
-    let mut object = Map::new();
-    if info.timestamp > 0 {
-        object.insert("timestamp".into(), json!(info.timestamp));
+/// The members of an object that are not null.
+fn members(object: Value) -> Map<String, Value> {
+    match without_nulls(object) {
+        Value::Object(members) => members,
+        _ => Map::new(),
     }
-    if let Some(origin) = single_key(script, info) {
-        // For keys without a descriptor, Bitcoin Core marks hardened steps with an apostrophe.
-        let path = if info.parents.is_empty() { origin.path.replace('h', "'") } else { origin.path.clone() };
-        object.insert("hdkeypath".into(), json!(path));
-        object.insert("hdseedid".into(), json!(NO_SEED));
-        object.insert("hdmasterfingerprint".into(), json!(encode_hex(&origin.fingerprint)));
-    }
-    object
 }
 
 /// The origin of the key of a P2PKH, P2WPKH or P2SH-P2WPKH script, or of the internal key of a taproot output without a

@@ -14,7 +14,7 @@ use outrigger_sdk::{Call, RpcError, methods, typed};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::keys::unknown_private_key;
+use crate::keys::{read_xpub, unknown_private_key};
 use crate::{WalletPlugin, to_json};
 
 /// The descriptor function for a key without addresses.
@@ -71,9 +71,7 @@ fn is_active(key: &HdKey) -> bool {
 }
 
 fn named<'k>(keys: &'k [HdKey], text: &str, network: Network) -> Result<&'k HdKey, RpcError> {
-    let xpub = Xpub::from_str(text).ok().filter(|xpub| xpub.network == network.into());
-    let xpub = xpub.ok_or_else(|| RpcError::not_found("Unable to parse HD key. Please provide a valid xpub"))?;
-    let xpub = xpub.to_string();
+    let xpub = read_xpub(text, network)?.to_string();
     let found = keys.iter().find(|key| key.xpub == xpub && (is_unused(key) || is_active(key)));
     found.ok_or_else(|| RpcError::not_found("HD key is not used by an active or unused(KEY) descriptor"))
 }
@@ -115,8 +113,7 @@ impl WalletPlugin {
             return Err(RpcError::wallet("HD key already exists"));
         }
         let timestamp = call.host.chain.time(call.scope)?;
-        let (range, next_index, active, internal, label) = (None, None, false, None, None);
-        let descriptor = DescriptorImport { text: descriptor, range, next_index, active, internal, label, timestamp };
+        let descriptor = DescriptorImport { text: descriptor, timestamp, ..DescriptorImport::default() };
         let outcomes = call.host.import.import(call.scope, vec![Import::Descriptor { descriptor }])?;
         if !matches!(outcomes.as_slice(), [ImportOutcome::Imported { .. }]) {
             return Err(RpcError::internal("the descriptor could not be stored"));

@@ -45,8 +45,7 @@ struct DescriptorEntry<'a> {
 /// The extended private key of an extended public key. As in bitcoind, any of the wallet's keys with the same public key
 /// serves, whatever its chain code.
 fn private_key_of(call: &Call<'_>, keys: &[HdKey], hd_key: &str, network: Network) -> Result<Secret, RpcError> {
-    let xpub = Xpub::from_str(hd_key).ok().filter(|xpub| xpub.network == network.into());
-    let xpub = xpub.ok_or_else(|| RpcError::not_found("Unable to parse HD key. Please provide a valid xpub"))?;
+    let xpub = read_xpub(hd_key, network)?;
     let same = |key: &&HdKey| Xpub::from_str(&key.xpub).is_ok_and(|known| known.public_key == xpub.public_key);
     let private_key = keys.iter().filter(same).find_map(|key| Xpriv::from_str(key.xprv.as_ref()?.expose()).ok());
     let private_key = match private_key {
@@ -68,6 +67,11 @@ fn private_key_of(call: &Call<'_>, keys: &[HdKey], hd_key: &str, network: Networ
     let text = Secret::new(xprv.to_string());
     xprv.private_key.non_secure_erase();
     Ok(text)
+}
+
+pub fn read_xpub(text: &str, network: Network) -> Result<Xpub, RpcError> {
+    let xpub = Xpub::from_str(text).ok().filter(|xpub| xpub.network == network.into());
+    xpub.ok_or_else(|| RpcError::not_found("Unable to parse HD key. Please provide a valid xpub"))
 }
 
 pub fn unknown_private_key(xpub: &str) -> RpcError {
@@ -178,10 +182,8 @@ impl WalletPlugin {
             if known.iter().any(|known| known.text.expose() == public) {
                 continue;
             }
-            let (active, internal, range) = (true, Some(internal), None);
-            let descriptor =
-                DescriptorImport { text, range, next_index: None, active, internal, label: None, timestamp };
-            imports.push(descriptor);
+            let (active, internal) = (true, Some(internal));
+            imports.push(DescriptorImport { text, active, internal, timestamp, ..DescriptorImport::default() });
             added.push(public);
         }
         if added.is_empty() {

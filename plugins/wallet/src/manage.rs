@@ -95,18 +95,11 @@ impl WalletPlugin {
         if !descriptors {
             warnings.push(ONE_KIND.to_owned());
         }
-        let passphrase = passphrase.unwrap_or_default();
-        if disable_private_keys && !passphrase.expose().is_empty() {
-            return Err(RpcError::wallet(
-                "Passphrase provided but private keys are disabled. A passphrase is only used to encrypt private keys, so cannot be used for wallets with private keys disabled.",
-            ));
-        }
-        let name = wallet_name.clone();
         let options = CreateOptions {
-            name,
+            name: wallet_name.clone(),
             disable_private_keys,
             blank,
-            passphrase,
+            passphrase: passphrase.unwrap_or_default(),
             avoid_reuse,
             load_on_startup,
             external_signer,

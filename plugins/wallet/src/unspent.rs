@@ -186,69 +186,63 @@ impl Listing<'_> {
         let avoids_reuse = self.wallet.avoid_reuse;
         let spent_from = if avoids_reuse { Some(coins::spent_from(services(call), &coins)?) } else { None };
         for coin in &coins {
-            let details = Details {
-                depth: coins::depth(coin, &self.wallet.synced),
-                script: scripts.get(&coin.script),
-                mempool_entry: entries.get(&coin.outpoint.txid),
-                parents: parents.get(&coin.outpoint).map(Vec::as_slice).unwrap_or_default(),
-                reused: spent_from.as_ref().map(|scripts| scripts.contains(&coin.script)),
-            };
+            let reused = spent_from.as_ref().map(|scripts| scripts.contains(&coin.script));
+            let (script, mempool_entry) = (scripts.get(&coin.script), entries.get(&coin.outpoint.txid));
+            let parents = parents.get(&coin.outpoint).map(Vec::as_slice).unwrap_or_default();
+            let entry = self.entry(coin, script, mempool_entry, parents, reused);
             if self.out.len() > 1 {
                 self.out.push(b',');
             }
-            serde_json::to_writer(&mut self.out, &entry(coin, &details, self.network))
-                .map_err(|error| RpcError::internal(error.to_string()))?;
+            serde_json::to_writer(&mut self.out, &entry).map_err(|error| RpcError::internal(error.to_string()))?;
         }
         Ok(())
     }
-}
 
-/// The results of the lookups for a coin.
-struct Details<'a> {
-    depth: u32,
-    script: Option<&'a ScriptInfo>,
-    mempool_entry: Option<&'a MempoolEntry>,
-    /// The texts of the coin's descriptors.
-    parents: &'a [String],
-    /// Whether the wallet has spent from the coin's script; `None` without the flag `avoid_reuse`.
-    reused: Option<bool>,
-}
-
-fn entry(coin: &WalletCoin, details: &Details<'_>, network: Network) -> Value {
-    let Details { depth, script, mempool_entry, parents, reused } = *details;
-    let solvable = script.is_some_and(|info| info.solvable);
-    let mut object = Map::new();
-    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    put("txid", json!(coin.outpoint.txid));
-    put("vout", json!(coin.outpoint.vout));
-    if let Some(address) = address::from_script(&coin.script, network) {
-        put("address", json!(address));
-        if let Some(label) = &coin.label {
-            put("label", json!(label));
+    /// A coin with the results of its lookups: the texts of its descriptors, and whether the wallet has spent from its script (`None`
+    /// without the flag `avoid_reuse`).
+    fn entry(
+        &self,
+        coin: &WalletCoin,
+        script: Option<&ScriptInfo>,
+        mempool_entry: Option<&MempoolEntry>,
+        parents: &[String],
+        reused: Option<bool>,
+    ) -> Value {
+        let depth = coins::depth(coin, &self.wallet.synced);
+        let solvable = script.is_some_and(|info| info.solvable);
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
+        put("txid", json!(coin.outpoint.txid));
+        put("vout", json!(coin.outpoint.vout));
+        if let Some(address) = address::from_script(&coin.script, self.network) {
+            put("address", json!(address));
+            if let Some(label) = &coin.label {
+                put("label", json!(label));
+            }
+            for (key, script) in script.map(|info| scripts_behind(coin, info)).unwrap_or_default() {
+                put(key, json!(encode_hex(script.as_bytes())));
+            }
         }
-        for (key, script) in script.map(|info| scripts_behind(coin, info)).unwrap_or_default() {
-            put(key, json!(encode_hex(script.as_bytes())));
+        put("scriptPubKey", json!(encode_hex(coin.script.as_bytes())));
+        put("amount", amount::to_json(coin.value));
+        put("confirmations", json!(depth));
+        if let Some(entry) = mempool_entry.filter(|_| depth == 0) {
+            put("ancestorcount", json!(entry.ancestor_count));
+            put("ancestorsize", json!(entry.ancestor_size));
+            put("ancestorfees", json!(entry.ancestor_fees.to_sat()));
         }
+        put("spendable", json!(coin.ownership == Ownership::Spendable));
+        put("solvable", json!(solvable));
+        if let Some(info) = script.filter(|info| solvable && !info.descriptor.is_empty()) {
+            put("desc", json!(info.descriptor));
+        }
+        put("parent_descs", json!(parents));
+        if let Some(reused) = reused {
+            put("reused", json!(reused));
+        }
+        put("safe", json!(coin.trusted));
+        Value::Object(object)
     }
-    put("scriptPubKey", json!(encode_hex(coin.script.as_bytes())));
-    put("amount", amount::to_json(coin.value));
-    put("confirmations", json!(depth));
-    if let Some(entry) = mempool_entry.filter(|_| depth == 0) {
-        put("ancestorcount", json!(entry.ancestor_count));
-        put("ancestorsize", json!(entry.ancestor_size));
-        put("ancestorfees", json!(entry.ancestor_fees.to_sat()));
-    }
-    put("spendable", json!(coin.ownership == Ownership::Spendable));
-    put("solvable", json!(solvable));
-    if let Some(info) = script.filter(|info| solvable && !info.descriptor.is_empty()) {
-        put("desc", json!(info.descriptor));
-    }
-    put("parent_descs", json!(parents));
-    if let Some(reused) = reused {
-        put("reused", json!(reused));
-    }
-    put("safe", json!(coin.trusted));
-    Value::Object(object)
 }
 
 /// The redeem script and the witness script of a coin, as far as the wallet has them.

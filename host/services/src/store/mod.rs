@@ -146,11 +146,10 @@ impl PluginStore {
     fn note(&self, used: u64) {
         let bound = self.bound.load(Ordering::Relaxed);
         let is_near = used.saturating_mul(100) >= bound.saturating_mul(NEAR_PERCENT);
-        if is_near && !self.is_nearly_full.swap(is_near, Ordering::Relaxed) {
+        if !self.is_nearly_full.swap(is_near, Ordering::Relaxed) && is_near {
             let plugin = &self.plugin;
             tracing::warn!(plugin, used, bound, "the plugin's store is {NEAR_PERCENT} % full (max_store_mib)");
         }
-        self.is_nearly_full.store(is_near, Ordering::Relaxed);
     }
 }
 
@@ -162,31 +161,23 @@ pub struct StoreService {
 }
 
 impl StoreService {
-    fn store(&self) -> Result<&PluginStore> {
-        self.store.as_deref().map_err(Clone::clone)
+    fn with<T>(&self, _: Scope, run: impl FnOnce(&PluginStore) -> Result<T>) -> Result<T> {
+        run(self.store.as_deref().map_err(Clone::clone)?)
     }
 }
 
 #[deny(clippy::missing_trait_methods)]
 impl Store for StoreService {
-    fn get(&self, _: Scope, keys: Vec<Blob>) -> Result<Vec<Option<Blob>>> {
-        Ok(self.store()?.file.get(&keys)?)
+    through! { with:
+        fn get(keys: Vec<Blob>) -> Vec<Option<Blob>> = |store| store.file.get(&keys);
+        fn range(range: KeyRange, limit: u32, reverse: bool) -> Encoded<StoreRows> =
+            |store| store.file.range(&range, limit, reverse);
+        fn version() -> u32 = |store| store.file.version();
+        fn usage() -> StoreUsage = |store| store.usage();
     }
 
-    fn range(&self, _: Scope, range: KeyRange, limit: u32, reverse: bool) -> Result<Encoded<StoreRows>> {
-        Ok(self.store()?.file.range(&range, limit, reverse)?)
-    }
-
-    fn commit(&self, _: Scope, change: StoreChange) -> Result<()> {
-        self.store()?.commit(self.instance, &change)
-    }
-
-    fn version(&self, _: Scope) -> Result<u32> {
-        Ok(self.store()?.file.version()?)
-    }
-
-    fn usage(&self, _: Scope) -> Result<StoreUsage> {
-        self.store()?.usage()
+    fn commit(&self, scope: Scope, change: StoreChange) -> Result<()> {
+        self.with(scope, |store| store.commit(self.instance, &change))
     }
 }
 

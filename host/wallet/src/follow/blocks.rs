@@ -10,11 +10,10 @@ use outrigger_node::Snapshot;
 use outrigger_service::chain::{BlockInfo, BlockRef};
 use outrigger_service::wallet::{Synced, TxState};
 
-use super::decoded::{DecodedBlock, previous};
+use super::decoded::{DecodedBlock, previous, synced_at};
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::matching::Met;
-use crate::synced::synced_at;
 use crate::write::{Write, WriteGuard};
 
 /// The most blocks per write transaction.
@@ -177,7 +176,7 @@ impl Wallet {
     /// Whether the position is so far ahead of the stored one that the next load would read many blocks again.
     pub(super) fn is_far_ahead(&self) -> bool {
         let place = self.feed.position();
-        place.now.height.abs_diff(place.stored_height) >= BLOCKS_PER_STORE
+        place.now.height.abs_diff(place.stored.height) >= BLOCKS_PER_STORE
     }
 
     /// Stores the position, unless a write is in progress: that write stores it.
@@ -191,7 +190,7 @@ impl Wallet {
     /// position. A node may have pruned older blocks.
     pub(crate) fn store_place(&self, guard: &WriteGuard<'_>) {
         let place = self.feed.position();
-        if place.now.hash != place.stored
+        if place.now.hash != place.stored.hash
             && self.feed.failure().is_none()
             && let Err(error) = self.write_in(guard, |_| Ok(()))
         {

@@ -7,6 +7,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::{BlockHash, Transaction, Txid};
 use outrigger_node::{Gap, Node, NodeError, ReadBlock};
 use outrigger_service::chain::{BlockInfo, BlockRef};
+use outrigger_service::wallet::Synced;
 use parking_lot::Mutex;
 
 use outrigger_node::interest::interests;
@@ -20,6 +21,15 @@ const MAX_BYTES: usize = 64 << 20;
 
 pub fn previous(info: &BlockInfo) -> Option<BlockHash> {
     info.header.get(4..36).and_then(|hash| BlockHash::from_slice(hash).ok())
+}
+
+/// The time in the block's header, in seconds; 0 if the header is too short.
+pub fn header_time(info: &BlockInfo) -> u32 {
+    info.header.get(68..72).and_then(|time| time.try_into().ok()).map_or(0, u32::from_le_bytes)
+}
+
+pub fn synced_at(info: &BlockInfo) -> Synced {
+    Synced { hash: info.hash, height: info.height, time: header_time(info), median_time: info.median_time }
 }
 
 pub struct DecodedBlock {

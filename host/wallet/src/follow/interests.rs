@@ -6,7 +6,7 @@ use outrigger_service::wallet::{TxState, WalletTransaction};
 
 use crate::error::Result;
 use crate::live::Wallet;
-use crate::store::tables::{OF_MEMPOOL, outpoint_from, txid_from};
+use crate::store::{OF_MEMPOOL, outpoint_from, txid_from};
 use outrigger_node::interest::{outpoint_interest, script_hash_interest, transaction_interest};
 
 impl Wallet {

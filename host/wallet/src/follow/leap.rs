@@ -10,12 +10,11 @@ use outrigger_service::chain::{BlockInfo, BlockRef};
 use outrigger_service::wallet::{Synced, WalletTransaction};
 
 use super::blocks::TIME_PER_TURN;
-use super::decoded::{DecodedBlock, previous};
+use super::decoded::{DecodedBlock, previous, synced_at};
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
 use crate::ownership::Parents;
 use crate::rescan::wanted::{Growth, WatchedScripts};
-use crate::synced::synced_at;
 use crate::write::Write;
 
 /// How many blocks are searched at a time.

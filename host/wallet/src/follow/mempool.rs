@@ -9,15 +9,13 @@ use bitcoin::{BlockHash, Transaction, Txid};
 use outrigger_service::wallet::TxState;
 
 use super::blocks::TIME_PER_TURN;
-use super::decoded::DecodedBlock;
+use super::decoded::{DecodedBlock, synced_at};
 use super::states::contended;
 use crate::error::{Result, WalletError};
 use crate::live::Wallet;
-use crate::live::feed::Item;
+use crate::live::feed::{Item, Items};
 use crate::matching::{Match, Met, examine};
-use crate::store::Reading;
-use crate::store::tables::{OF_MEMPOOL, txid_from};
-use crate::synced::synced_at;
+use crate::store::{OF_MEMPOOL, Reading, txid_from};
 use crate::write::Write;
 use outrigger_node::interest::interests;
 use outrigger_node::{NodeEvent, Removal};
@@ -37,12 +35,12 @@ enum Step {
 impl Wallet {
     /// Processes items in order, for a bounded time. Unprocessed ones stay in the list, also after
     /// [`WalletError::Occupied`].
-    pub(super) fn take_items(&self, items: &mut VecDeque<Item>) -> Result<()> {
+    pub(super) fn take_items(&self, items: &mut Items) -> Result<()> {
         let started = Instant::now();
         while started.elapsed() < TIME_PER_TURN
-            && let Some(item) = items.front()
+            && let Some((_, item)) = items.front()
         {
-            if matches!(item, Item::Reconcile(_)) {
+            if matches!(item, Item::Reconcile) {
                 if !self.advance()? {
                     return Ok(());
                 }
@@ -50,13 +48,13 @@ impl Wallet {
                 items.pop_front();
                 continue;
             }
-            let events = items.iter().map_while(Item::event).take(EVENTS_PER_STEP).cloned();
+            let events = items.iter().map_while(|(_, item)| item.event()).take(EVENTS_PER_STEP).cloned();
             let events: Vec<NodeEvent> = events.collect();
             let count = events.len();
             let rest = self.follow(events)?;
-            items.drain(..count);
-            if let Some(rest) = rest {
-                items.push_front(rest);
+            let last = items.drain(..count).next_back();
+            if let (Some((number, _)), Some(rest)) = (last, rest) {
+                items.push_front((number, rest));
                 return Ok(());
             }
         }
@@ -183,7 +181,7 @@ impl Wallet {
     pub(crate) fn reread_mempool(&self) {
         let follower = &self.shared.follower;
         if let Some(wallet) = follower.get(self.slot) {
-            follower.give(&wallet, Item::Reconcile(1));
+            follower.give(&wallet, Item::Reconcile);
             follower.wait(self);
         }
     }

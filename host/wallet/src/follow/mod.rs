@@ -13,21 +13,17 @@
 //! A position in memory may be ahead of the stored one. The blocks between do not touch the wallet, and after a crash
 //! it reads them again. Every write stores the position, too.
 
-pub mod alarms;
 mod blocks;
 mod decoded;
 pub mod interests;
 mod leap;
-mod maintenance;
 mod mempool;
 mod passing;
-pub mod resends;
-pub mod scrubs;
 pub mod states;
 pub mod thread;
 pub mod together;
 mod work_queue;
-mod worker;
+pub mod worker;
 
-pub use decoded::previous;
+pub use decoded::{header_time, previous, synced_at};
 pub use work_queue::THREADS;

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use bitcoin::BlockHash;
 use outrigger_service::chain::BlockRef;
 
-use super::decoded::previous;
+use super::decoded::{previous, synced_at};
 use crate::live::feed::Item;
-use crate::synced::synced_at;
 use outrigger_node::interest::{interests, transaction_interest};
 
 use super::thread::Follower;
@@ -28,14 +27,12 @@ impl Follower {
         let passed = match event {
             NodeEvent::TransactionAdded { transaction, .. } => {
                 let txid = transaction.compute_txid();
-                self.pass_transaction(event, interests(transaction, &txid).collect());
-                Ok(())
+                return self.pass_transaction(event, interests(transaction, &txid).collect());
             }
             // The event of the block that confirms it changes its state.
-            NodeEvent::TransactionRemoved { reason: Removal::Confirmed, .. } => Ok(()),
+            NodeEvent::TransactionRemoved { reason: Removal::Confirmed, .. } => return,
             NodeEvent::TransactionRemoved { txid, .. } => {
-                self.pass_transaction(event, vec![transaction_interest(txid)]);
-                Ok(())
+                return self.pass_transaction(event, vec![transaction_interest(txid)]);
             }
             NodeEvent::BlockConnected { hash, .. } => self.pass_connected(shared, event, *hash),
             NodeEvent::BlockDisconnected { hash, height } => self.pass_disconnected(shared, event, *hash, *height),
@@ -43,10 +40,7 @@ impl Follower {
                 self.for_each(|wallet| wallet.offer_to_block());
                 self.pass_tip(shared, event, *hash)
             }
-            NodeEvent::Reached => {
-                self.give_all(event);
-                Ok(())
-            }
+            NodeEvent::Reached => return self.give_all(event),
         };
         if let Err(error) = passed {
             // Each wallet then processes the event on its own, and reports its own failure.

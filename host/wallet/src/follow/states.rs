@@ -1,18 +1,19 @@
 //! Changes of a transaction's state, and their effects on its place in the history, its coins, the coins that it
-//! spends, and its descendants.
+//! spends, and its descendants. Every change of the table of coins updates the sums of the coins, too.
 
 use std::collections::{BTreeSet, HashMap};
 
 use bitcoin::hashes::Hash;
 use bitcoin::transaction::Version;
-use bitcoin::{BlockHash, OutPoint, Txid};
+use bitcoin::{BlockHash, OutPoint, Script, Txid};
 use outrigger_service::wallet::{Ownership, TxState, WalletTransaction};
 
 use crate::error::Result;
 use crate::live::Wallet;
-use crate::store::Reading;
-use crate::store::rows::CoinRow;
-use crate::store::tables::{OF_MEMPOOL, OF_WALLET, conflict_key};
+use crate::ownership::outputs_key;
+use crate::store::{
+    CoinRow, OF_MEMPOOL, OF_WALLET, Reading, ScriptRow, conflict_key, get, outpoint_from, outpoint_key, script_key,
+};
 use crate::write::Write;
 
 /// The version of TRUC transactions. An unconfirmed one has at most one unconfirmed parent or child (BIP 431).
@@ -142,18 +143,54 @@ impl Write<'_> {
                 self.delete_coin(&outpoint)?;
                 continue;
             }
-            let coin = CoinRow {
-                value: output.value,
-                script: output.script.clone(),
-                state: row.state,
-                coinbase: row.coinbase,
-                ownership: output.ownership,
-                from_us: row.is_from_us(),
-                reused,
-            };
-            self.put_coin(&outpoint, &coin)?;
+            self.put_coin(&outpoint, &CoinRow::of(row, output, reused))?;
         }
         Ok(())
+    }
+
+    pub fn put_coin(&mut self, outpoint: &OutPoint, coin: &CoinRow) -> Result<()> {
+        let key = outpoint_key(outpoint);
+        let former: Option<CoinRow> = get(self.t.coins, self.reads(), &key)?;
+        if former.as_ref() == Some(coin) {
+            return Ok(());
+        }
+        if let Some(former) = former {
+            self.sums.note(&outpoint.txid, &former, -1);
+        }
+        self.sums.note(&outpoint.txid, coin, 1);
+        self.wallet.follow_coin(outpoint);
+        self.store_row(self.t.coins, &key, coin)
+    }
+
+    pub fn delete_coin(&mut self, outpoint: &OutPoint) -> Result<()> {
+        let key = outpoint_key(outpoint);
+        if let Some(coin) = get(self.t.coins, self.reads(), &key)? {
+            self.sums.note(&outpoint.txid, &coin, -1);
+            self.delete(self.t.coins, &key)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a transaction of the wallet has spent from a script. If one does `now`, marks the script and its coins as reused.
+    pub fn mark_spent_from(&mut self, script: &Script, now: bool) -> Result<bool> {
+        let key = script_key(script);
+        let row: Option<ScriptRow> = get(self.t.scripts, self.reads(), &key)?;
+        let row = match row {
+            Some(row) if now && !row.spent_from => row,
+            other => return Ok(other.is_some_and(|row| row.spent_from)),
+        };
+        self.store_row(self.t.scripts, &key, &ScriptRow { spent_from: true, ..row })?;
+        let mut outputs = Vec::new();
+        for entry in self.t.outputs.prefix_iter(self.reads(), &outputs_key(script))? {
+            outputs.push(outpoint_from(entry?.0.get(32..).unwrap_or_default())?);
+        }
+        for outpoint in outputs {
+            let coin: Option<CoinRow> = get(self.t.coins, self.reads(), &outpoint_key(&outpoint))?;
+            if let Some(coin) = coin.filter(|coin| coin.script.as_script() == script) {
+                self.put_coin(&outpoint, &CoinRow { reused: true, ..coin })?;
+            }
+        }
+        Ok(true)
     }
 
     /// Whether a transaction of the wallet that counts spends an outpoint.

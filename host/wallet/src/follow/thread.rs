@@ -1,32 +1,36 @@
 //! Follows the node for all loaded wallets. One thread takes events and finds the wallets that they concern
 //! (`passing.rs`), and a few threads work on these wallets (`work_queue.rs`). All of them may wait for the node. The
-//! thread for timed work never does (`alarms.rs`).
+//! thread for timed work never does (`run_alarms`).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use bitcoin::BlockHash;
 use parking_lot::{Condvar, Mutex, RwLock};
 
 use outrigger_node::interest::{interests, transaction_interest};
 
-use super::alarms::Alarms;
 use super::decoded::Blocks;
-use super::resends::Resends;
-use super::scrubs::Scrubs;
 use super::work_queue::{THREADS, WorkQueue};
+use super::worker::{Alarm, Alarms, Due, Resends, Scrubs};
 use crate::Shared;
 use crate::error::Result;
 use crate::live::Wallet;
-use crate::live::feed::{Item, WaitOutcome};
+use crate::live::feed::{Item, Items, WaitOutcome};
 use crate::live::index::{Index, WalletNumber};
+use crate::live::outgoing::OfferScope;
 use crate::reorganisations::Reorganisations;
 use outrigger_base::contain::contain;
 use outrigger_node::NodeEvent;
 
+/// How often maintenance stores positions that are far ahead of the stored ones, and frees the caches of idle wallets.
+const STORE_EVERY: Duration = Duration::from_secs(60);
+/// The most wallets whose positions one maintenance stores: each costs an fsync, during which alarms wait.
+const MAX_STORED: usize = 100;
 /// The longest queue of events. Beyond it, the wallets read the chain and the mempool instead.
 const MAX_EVENTS: usize = 50_000;
 
@@ -39,7 +43,7 @@ struct LoadedWallets {
 
 #[derive(Default)]
 struct Inbox {
-    events: VecDeque<Item>,
+    events: Items,
     /// A tip that a call has seen before its event.
     seen: Option<BlockHash>,
     stopping: bool,
@@ -62,7 +66,7 @@ pub struct Follower {
     inbox: Mutex<Inbox>,
     arrived: Condvar,
     moved: Condvar,
-    /// Counters of all queued events, and of those compared with the wallets. Changed under the lock of `inbox`.
+    /// The number of the last queued event, and of the last one compared with the wallets. Changed under the lock of `inbox`.
     queued: AtomicU64,
     passed: AtomicU64,
     pub(crate) reorganisations: Reorganisations,
@@ -122,11 +126,12 @@ impl Follower {
 
     fn enqueue(&self, inbox: &mut Inbox, event: NodeEvent) {
         if inbox.events.len() >= MAX_EVENTS {
-            let lost = inbox.events.drain(..).map(|item| item.worth()).sum();
-            inbox.events.push_back(Item::Reconcile(lost));
+            let first = inbox.events.front().map_or(0, |(first, _)| *first);
+            inbox.events.clear();
+            inbox.events.push_back((first, Item::Reconcile));
         }
-        inbox.events.push_back(Item::Event(event));
-        self.queued.fetch_add(1, Ordering::Release);
+        let number = self.queued.fetch_add(1, Ordering::Release) + 1;
+        inbox.events.push_back((number, Item::Event(event)));
         self.arrived.notify_one();
     }
 
@@ -236,6 +241,50 @@ impl Follower {
         self.resends.stop();
     }
 
+    /// The alarm thread. It never waits for the node, so wallets lock on time.
+    fn run_alarms(&self) {
+        self.plan_maintenance();
+        while let Some(alarm) = self.alarms.next() {
+            contain("timed work on wallets", || self.ring(alarm));
+        }
+    }
+
+    fn plan_maintenance(&self) {
+        self.alarms.set(Instant::now() + STORE_EVERY, Due::Maintenance);
+    }
+
+    fn ring(&self, (at, due): Alarm) {
+        match due {
+            Due::Lock(slot) => self.get(slot).iter().for_each(|wallet| wallet.lock_if_due()),
+            Due::Retry(slot) => {
+                if let Some(wallet) = self.get(slot).filter(|wallet| wallet.try_again(at)) {
+                    self.give(&wallet, Item::Reconcile);
+                }
+            }
+            Due::Resend(slot) => {
+                if self.get(slot).is_some_and(|wallet| wallet.take_due_resend(at)) {
+                    self.resends.queue(slot, OfferScope::All);
+                }
+            }
+            Due::Maintenance => {
+                self.plan_maintenance();
+                self.run_maintenance();
+            }
+        }
+    }
+
+    /// Stores positions, and frees the caches of idle wallets.
+    pub(crate) fn run_maintenance(&self) {
+        let wallets = self.loaded();
+        wallets.iter().for_each(|wallet| wallet.rest());
+        wallets
+            .iter()
+            .filter(|wallet| wallet.is_far_ahead())
+            .take(MAX_STORED)
+            .for_each(|wallet| wallet.store_if_free());
+        self.index.sweep();
+    }
+
     fn run_resends(&self, shared: &Shared) {
         while let Some((slot, offered)) = self.resends.next() {
             // Once the node is back, all wallets offer their transactions anyway.
@@ -260,7 +309,7 @@ impl Follower {
             if inbox.stopping {
                 return None;
             }
-            if let Some(item) = inbox.events.pop_front() {
+            if let Some((_, item)) = inbox.events.pop_front() {
                 return Some(item);
             }
             self.arrived.wait(&mut inbox);
@@ -282,16 +331,17 @@ impl Follower {
                         self.give_all(event);
                     }
                 }
-                Item::Reconcile(count) => {
+                Item::Reconcile => {
                     tracing::warn!(
-                        count,
                         "too many events of the node were queued; the wallets read the chain and the mempool again"
                     );
-                    self.loaded().iter().for_each(|wallet| self.give(wallet, Item::Reconcile(1)));
+                    self.loaded().iter().for_each(|wallet| self.give(wallet, Item::Reconcile));
                 }
             }
             let inbox = self.inbox.lock();
-            self.passed.fetch_add(item.worth(), Ordering::Release);
+            let queued = self.queued.load(Ordering::Acquire);
+            let passed = inbox.events.front().map_or(queued, |(first, _)| *first - 1);
+            self.passed.store(passed, Ordering::Release);
             drop(inbox);
             self.moved.notify_all();
         }

@@ -10,13 +10,11 @@ use std::time::{Duration, Instant};
 use outrigger_node::NodeEvent;
 use outrigger_service::events::Event;
 
-use super::alarms::Due;
-use super::worker::Worker;
+use super::worker::{Due, Worker};
 use crate::Shared;
 use crate::error::WalletError;
 use crate::live::Wallet;
-use crate::live::feed::{Item, worth};
-use crate::live::lag::Lag;
+use crate::live::feed::{Item, Items, Lag};
 use crate::reorganisations::RemovedBlocks;
 
 /// The number of threads for all wallets. Most of them wait for disks, so there may be more than CPUs.
@@ -44,14 +42,12 @@ impl WorkQueue {
 }
 
 fn turn(shared: &Shared, wallet: &Arc<Wallet>) {
-    let Some(items) = wallet.feed.begin(MAX_BATCH) else { return };
-    let taken = worth(&items);
-    let mut items = VecDeque::from(items);
+    let Some(mut items) = wallet.feed.begin(MAX_BATCH) else { return };
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| wallet.work_on(&mut items))) {
         return fail(shared, wallet, &*panic);
     }
     let mut busy = shared.follower.busy.lock();
-    let more = wallet.feed.end(taken, items.into());
+    let more = wallet.feed.end(items);
     // A wallet that is behind has missed events, so the index lacks interests. It stays busy and gets every event.
     if !more && !wallet.feed.is_behind() {
         busy.remove(&wallet.slot);
@@ -62,14 +58,11 @@ fn turn(shared: &Shared, wallet: &Arc<Wallet>) {
     }
 }
 
-fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
-}
-
 /// Handles a panic in the work on a wallet: the wallet is no longer followed, and waiters get an error.
 fn fail(shared: &Shared, wallet: &Wallet, panic: &(dyn Any + Send)) {
-    let reason = panic_message(panic);
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    let reason = text.unwrap_or_else(|| "a panic without a message".to_owned());
     tracing::error!(wallet = wallet.name(), reason, "following the chain for the wallet failed; unload and load it");
     let mut busy = shared.follower.busy.lock();
     wallet.feed.fail(reason);
@@ -78,16 +71,16 @@ fn fail(shared: &Shared, wallet: &Wallet, panic: &(dyn Any + Send)) {
 
 impl Wallet {
     /// Processes some of the items and leaves the rest in the list: all of them if another writer keeps the lock.
-    fn work_on(&self, items: &mut VecDeque<Item>) {
-        let behind = self.feed.is_behind();
-        if behind && items.iter().all(Item::is_of_mempool) {
+    fn work_on(&self, items: &mut Items) {
+        let (behind, last) = (self.feed.is_behind(), items.back().map(|(number, _)| *number));
+        if behind && items.iter().all(|(_, item)| item.is_of_mempool()) {
             // The retry reads the whole mempool.
             return items.clear();
         }
         if behind {
             // The missed events are lost: read the chain and the mempool instead.
-            let worth = worth(items.make_contiguous());
-            *items = VecDeque::from([Item::Reconcile(worth)]);
+            items.truncate(1);
+            items.iter_mut().for_each(|(_, item)| *item = Item::Reconcile);
         }
         match self.take_items(items) {
             Ok(()) => {
@@ -95,16 +88,15 @@ impl Wallet {
                     self.tell_retreat();
                 }
                 if items.is_empty() && behind {
-                    *self.lag.lock() = None;
-                    self.feed.set_behind(false);
+                    *self.feed.lag.lock() = None;
                     tracing::info!(wallet = self.name(), "the wallet has caught up with the chain again");
-                    items.push_back(Item::Event(NodeEvent::Reached));
+                    // Waiting calls wait for it, too.
+                    items.extend(last.map(|last| (last, Item::Event(NodeEvent::Reached))));
                 }
             }
             Err(WalletError::Occupied) => {}
             Err(error) => {
                 items.clear();
-                self.feed.set_behind(true);
                 self.fall_behind(error);
             }
         }
@@ -127,7 +119,7 @@ impl Wallet {
 
     /// Records why the wallet cannot follow the chain, and schedules a retry unless one is scheduled.
     fn fall_behind(&self, error: WalletError) {
-        let (mut lag, wallet) = (self.lag.lock(), self.name());
+        let (mut lag, wallet) = (self.feed.lag.lock(), self.name());
         let wait = match &mut *lag {
             Some(Lag { error: last, planned: Some(_), .. }) => {
                 *last = error;
@@ -152,7 +144,7 @@ impl Wallet {
     /// Handles a retry alarm. Returns whether the wallet should retry: it may have caught up since, and may have
     /// another alarm.
     pub(super) fn try_again(&self, at: Instant) -> bool {
-        let mut lag = self.lag.lock();
+        let mut lag = self.feed.lag.lock();
         let due = lag.as_mut().filter(|lag| lag.planned == Some(at));
         due.is_some_and(|lag| lag.planned.take().is_some())
     }

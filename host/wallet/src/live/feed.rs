@@ -1,12 +1,14 @@
 //! A wallet's queue of node events, and its position on the chain.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use bitcoin::BlockHash;
 use outrigger_service::wallet::Synced;
 use parking_lot::{Condvar, Mutex};
 
+use crate::error::WalletError;
 use outrigger_node::NodeEvent;
 
 /// The longest queue of a wallet. Beyond it, the wallet reads the chain and the mempool instead.
@@ -15,8 +17,8 @@ const MAX_WAITING: usize = 50_000;
 #[derive(Clone, Debug)]
 pub enum Item {
     Event(NodeEvent),
-    /// Follows the chain to its tip and reads the whole mempool. Replaces this many items.
-    Reconcile(u64),
+    /// Follows the chain to its tip and reads the whole mempool, in place of the items from its number on.
+    Reconcile,
 }
 
 impl Item {
@@ -30,17 +32,13 @@ impl Item {
     pub fn event(&self) -> Option<&NodeEvent> {
         match self {
             Self::Event(event) => Some(event),
-            Self::Reconcile(_) => None,
-        }
-    }
-
-    pub fn worth(&self) -> u64 {
-        match self {
-            Self::Event(_) => 1,
-            Self::Reconcile(count) => *count,
+            Self::Reconcile => None,
         }
     }
 }
+
+/// Items by their numbers, from 1 on, which rise.
+pub type Items = VecDeque<(u64, Item)>;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Stage {
@@ -56,8 +54,7 @@ pub struct SyncPosition {
     /// The wallet's position.
     pub now: Synced,
     /// The last block in the file. The blocks after it do not touch the wallet.
-    pub stored: BlockHash,
-    pub stored_height: u32,
+    pub stored: Synced,
     /// The greatest height at which a transaction of the wallet is confirmed or conflicted.
     pub top: u32,
     /// The height of the next block that makes a transaction deep, which is written to the log.
@@ -65,8 +62,8 @@ pub struct SyncPosition {
 }
 
 struct State {
-    items: VecDeque<Item>,
-    /// Counters of all pushed items, and of the processed ones.
+    items: Items,
+    /// The number of the last pushed item, and of the last one that is processed with all before it.
     pushed: u64,
     done: u64,
     stage: Stage,
@@ -84,11 +81,26 @@ pub enum WaitOutcome {
     Failed(String),
 }
 
+/// Why a wallet could not follow the chain to its tip, and when the follower retries.
+pub struct Lag {
+    pub error: WalletError,
+    pub wait: Duration,
+    /// The alarm of the retry, once it is set.
+    pub planned: Option<Instant>,
+}
+
+impl Lag {
+    /// Whether the wallet would have to rewind further than `max_rewind`. It then answers reads and refuses writes.
+    pub fn is_read_only(&self) -> bool {
+        matches!(self.error, WalletError::Rewind { .. })
+    }
+}
+
 pub struct Feed {
     state: Mutex<State>,
     progress: Condvar,
-    /// Whether an event was dropped. The wallet then reads the chain and the mempool again.
-    behind: AtomicBool,
+    /// Set while the wallet has missed an event. It then reads the chain and the mempool again.
+    pub lag: Mutex<Option<Lag>>,
     /// The mempool's sequence at the last full read; 0 before the first.
     mempool: AtomicU64,
     retreats: AtomicU64,
@@ -97,13 +109,13 @@ pub struct Feed {
 impl Feed {
     /// An idle queue, for a wallet whose stored position is `now`.
     pub fn new(now: Synced, top: u32, due: u32) -> Self {
-        let position = SyncPosition { now, stored: now.hash, stored_height: now.height, top, due };
-        let (items, stage) = (VecDeque::new(), Stage::Idle);
+        let position = SyncPosition { now, stored: now, top, due };
+        let (items, stage) = (Items::new(), Stage::Idle);
         let state = State { items, pushed: 0, done: 0, stage, stopping: false, position };
         Self {
             state: Mutex::new(state),
             progress: Condvar::new(),
-            behind: AtomicBool::new(false),
+            lag: Mutex::new(None),
             mempool: AtomicU64::new(0),
             retreats: AtomicU64::new(0),
         }
@@ -115,12 +127,7 @@ impl Feed {
 
     /// Whether the wallet has missed an event and has not caught up since.
     pub fn is_behind(&self) -> bool {
-        self.behind.load(Ordering::Acquire)
-    }
-
-    /// Called only by the thread that works on the wallet.
-    pub fn set_behind(&self, behind: bool) {
-        self.behind.store(behind, Ordering::Release);
+        self.lag.lock().is_some()
     }
 
     /// Records that the wallet has read the whole mempool, at this sequence or a later one.
@@ -151,8 +158,9 @@ impl Feed {
     /// Moves an idle wallet from block `from` to the adjacent block `to` if it is `untouched`. Returns false if the caller
     /// must push the event: the wallet is touched or not idle.
     pub fn pass(&self, from: BlockHash, to: Synced, untouched: impl FnOnce(&SyncPosition) -> bool) -> bool {
+        let is_behind = self.is_behind();
         let mut state = self.state.lock();
-        if state.stage != Stage::Idle || self.is_behind() {
+        if state.stage != Stage::Idle || is_behind {
             return false;
         }
         if state.position.now.hash != from {
@@ -173,17 +181,10 @@ impl Feed {
     /// Records that a write that started at position `began` has stored position `stored`.
     pub fn note_stored(&self, began: Synced, stored: Synced, due: u32) {
         let mut state = self.state.lock();
-        (state.position.stored, state.position.stored_height) = (stored.hash, stored.height);
-        state.position.due = due;
+        (state.position.stored, state.position.due) = (stored, due);
         if began != stored {
             state.position.now = stored;
         }
-    }
-
-    /// Whether a transaction is deep at the wallet's position, and the log has no entry for that yet.
-    pub fn is_due(&self) -> bool {
-        let position = self.position();
-        position.now.height >= position.due
     }
 
     /// Records that no transaction is confirmed or conflicted above this height any more.
@@ -203,13 +204,13 @@ impl Feed {
         if state.stopping || matches!(state.stage, Stage::Failed(_)) {
             return false;
         }
-        state.pushed += item.worth();
+        state.pushed += 1;
+        let mut numbered = (state.pushed, item);
         if state.items.len() >= MAX_WAITING {
-            let all = state.items.drain(..).map(|item| item.worth()).sum::<u64>() + item.worth();
-            state.items.push_back(Item::Reconcile(all));
-        } else {
-            state.items.push_back(item);
+            numbered = (state.items.front().map_or(state.pushed, |(first, _)| *first), Item::Reconcile);
+            state.items.clear();
         }
+        state.items.push_back(numbered);
         let idle = state.stage == Stage::Idle;
         if idle {
             state.stage = Stage::Queued;
@@ -218,7 +219,7 @@ impl Feed {
     }
 
     /// Starts a turn with at most `most` items. `None` if there is nothing to do.
-    pub fn begin(&self, most: usize) -> Option<Vec<Item>> {
+    pub fn begin(&self, most: usize) -> Option<Items> {
         let mut state = self.state.lock();
         if state.stopping || state.stage != Stage::Queued {
             return None;
@@ -228,13 +229,13 @@ impl Feed {
         Some(state.items.drain(..count).collect())
     }
 
-    /// Ends a turn whose items were worth `taken`, and puts `rest` back. Returns whether there is more to do.
-    pub fn end(&self, taken: u64, rest: Vec<Item>) -> bool {
+    /// Ends a turn, and puts `rest` back. Returns whether there is more to do.
+    pub fn end(&self, rest: Items) -> bool {
         let mut state = self.state.lock();
-        state.done += taken.saturating_sub(worth(&rest));
         for item in rest.into_iter().rev() {
             state.items.push_front(item);
         }
+        state.done = state.items.front().map_or(state.pushed, |(first, _)| *first - 1);
         let more = !state.items.is_empty() && !state.stopping;
         state.stage = if more { Stage::Queued } else { Stage::Idle };
         drop(state);
@@ -293,8 +294,4 @@ impl Feed {
             self.progress.wait(&mut state);
         }
     }
-}
-
-pub fn worth(items: &[Item]) -> u64 {
-    items.iter().map(Item::worth).sum()
 }

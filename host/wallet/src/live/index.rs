@@ -9,50 +9,42 @@
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
-use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 /// The number of a loaded wallet. Never reused while the host runs.
 pub type WalletNumber = u32;
 
 /// The number of parts of the index, each with its own lock.
 const SHARDS: usize = 256;
-/// Marks an entry of several wallets. The other bits are the position of the wallets' list in [`Shard::lists`].
-const SHARED: u32 = 1 << 31;
-
 #[derive(Default)]
 struct Shard {
-    /// A wallet's number, or, marked with [`SHARED`], the position of a list.
-    owners: HashMap<u32, u32, RandomState>,
-    lists: Vec<Vec<WalletNumber>>,
+    /// The first wallet that has an interest.
+    first: HashMap<u32, WalletNumber, RandomState>,
+    /// All wallets, sorted, of an interest that several have.
+    shared: HashMap<u32, Vec<WalletNumber>, RandomState>,
 }
 
 impl Shard {
-    fn list(&self, entry: u32) -> &[WalletNumber] {
-        self.lists.get((entry & !SHARED) as usize).map_or(&[], Vec::as_slice)
+    fn wallets(&self, bits: u32) -> &[WalletNumber] {
+        let Some(first) = self.first.get(&bits) else { return &[] };
+        self.shared.get(&bits).map_or(std::slice::from_ref(first), Vec::as_slice)
     }
 
     fn add(&mut self, bits: u32, slot: WalletNumber) {
-        let entry = *self.owners.entry(bits).or_insert(slot);
-        if entry & SHARED != 0 {
-            if let Some(list) = self.lists.get_mut((entry & !SHARED) as usize)
-                && let Err(at) = list.binary_search(&slot)
-            {
-                list.insert(at, slot);
+        let first = *self.first.entry(bits).or_insert(slot);
+        if first != slot {
+            let all = self.shared.entry(bits).or_insert_with(|| vec![first]);
+            if let Err(at) = all.binary_search(&slot) {
+                all.insert(at, slot);
             }
-        } else if entry != slot {
-            let place = u32::try_from(self.lists.len()).unwrap_or(!SHARED) & !SHARED;
-            self.lists.push(vec![entry.min(slot), entry.max(slot)]);
-            self.owners.insert(bits, place | SHARED);
         }
     }
 
     /// A copy without these wallets.
     fn without(&self, dead: &HashSet<WalletNumber>) -> Self {
         let mut kept = Self::default();
-        for (bits, entry) in &self.owners {
-            let own = [*entry];
-            let slots = if entry & SHARED == 0 { &own[..] } else { self.list(*entry) };
-            for slot in slots.iter().filter(|slot| !dead.contains(slot)) {
+        for bits in self.first.keys() {
+            for slot in self.wallets(*bits).iter().filter(|slot| !dead.contains(slot)) {
                 kept.add(*bits, *slot);
             }
         }
@@ -80,8 +72,9 @@ impl Index {
         self.shards.get((interest >> 32) as usize % SHARDS)
     }
 
-    fn read(&self, interest: u64) -> Option<RwLockReadGuard<'_, Shard>> {
-        Some(self.shard(interest)?.read())
+    /// Reads the wallets that have an interest.
+    fn read<T: Default>(&self, interest: u64, read: impl FnOnce(&[WalletNumber]) -> T) -> T {
+        self.shard(interest).map_or_else(Default::default, |shard| read(shard.read().wallets(interest as u32)))
     }
 
     pub fn add(&self, slot: WalletNumber, interest: u64) {
@@ -92,27 +85,15 @@ impl Index {
     }
 
     pub fn has(&self, slot: WalletNumber, interest: u64) -> bool {
-        let Some(shard) = self.read(interest) else { return false };
-        match shard.owners.get(&(interest as u32)) {
-            None => false,
-            Some(entry) if entry & SHARED == 0 => *entry == slot,
-            Some(entry) => shard.list(*entry).binary_search(&slot).is_ok(),
-        }
+        self.read(interest, |wallets| wallets.binary_search(&slot).is_ok())
     }
 
     pub fn has_any(&self, interest: u64) -> bool {
-        self.read(interest).is_some_and(|shard| shard.owners.contains_key(&(interest as u32)))
+        self.read(interest, |wallets| !wallets.is_empty())
     }
 
     pub fn collect(&self, interest: u64, found: &mut HashSet<WalletNumber>) {
-        let Some(shard) = self.read(interest) else { return };
-        match shard.owners.get(&(interest as u32)) {
-            None => {}
-            Some(entry) if entry & SHARED == 0 => {
-                found.insert(*entry);
-            }
-            Some(entry) => found.extend(shard.list(*entry)),
-        }
+        self.read(interest, |wallets| found.extend(wallets));
     }
 
     /// Blocks new interests until the guard is dropped.
@@ -175,6 +156,6 @@ mod tests {
         index.sweep();
         assert!(interests.iter().all(|interest| !index.has(1, *interest)));
         assert!(index.has(2, interests[0]) && index.has(2, 5));
-        assert_eq!(index.shards.iter().map(|shard| shard.read().owners.len()).sum::<usize>(), 2);
+        assert_eq!(index.shards.iter().map(|shard| shard.read().first.len()).sum::<usize>(), 2);
     }
 }

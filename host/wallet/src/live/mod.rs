@@ -2,7 +2,6 @@
 
 pub mod feed;
 pub mod index;
-pub mod lag;
 pub mod outgoing;
 pub mod rescan_slot;
 
@@ -12,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use bitcoin::OutPoint;
-use outrigger_service::ErrorKind;
 use outrigger_service::events::Event;
 use outrigger_service::wallet::{SpendSettings, WalletInfo};
+use outrigger_service::{ErrorKind, Result as ServiceResult};
 use outrigger_values::FeeRate;
 use parking_lot::Mutex;
 
@@ -28,14 +27,12 @@ use super::labels::Labels;
 use super::latest::Latest;
 use super::log::next_due;
 use super::reorganisations::RemovedBlocks;
-use super::store::Store;
-use super::store::tables::PLAINTEXT_KEY;
+use super::store::{PLAINTEXT_KEY, Store};
 use super::sums::Sums;
 use super::trust::Verdicts;
-use super::turns::Turns;
+use super::turns::{Turn, Turns};
 use feed::Feed;
 use index::WalletNumber;
-use lag::Lag;
 use outgoing::{Outgoing, Unsent};
 use rescan_slot::Slot;
 
@@ -66,7 +63,7 @@ pub struct Wallet {
     pub(super) lock: Mutex<Lock>,
     /// Coins that payments do not choose (lockunspent). Changed under the write lock.
     pub(super) locked_coins: Mutex<BTreeSet<OutPoint>>,
-    pub(super) turns: Turns,
+    turns: Arc<Turns>,
     /// The feerate of payments that do not name one (settxfee).
     pay_feerate: Mutex<Option<FeeRate>>,
     pub(super) rescan: Slot,
@@ -74,7 +71,6 @@ pub struct Wallet {
     pub(super) write_lock: Mutex<()>,
     /// Held while a file is made in the folder [`MAKING`](outrigger_disk::MAKING).
     pub(super) making: Mutex<()>,
-    pub(super) lag: Mutex<Option<Lag>>,
     /// Transactions on their way to the node. Never locked during a query to the node.
     pub(super) outgoing: Mutex<Outgoing>,
     /// The rewinds since the wallet was last at the tip.
@@ -115,13 +111,12 @@ impl Wallet {
             shared,
             lock: Mutex::new(lock),
             locked_coins: Mutex::new(locked_coins),
-            turns: Turns::default(),
+            turns: Arc::default(),
             pay_feerate: Mutex::new(None),
             rescan: Slot::default(),
             feed,
             write_lock: Mutex::new(()),
             making: Mutex::new(()),
-            lag: Mutex::new(None),
             outgoing: Mutex::default(),
             retreat: Mutex::default(),
             scrubbing: Mutex::new(()),
@@ -146,7 +141,7 @@ impl Wallet {
 
     /// Why the wallet refuses writes, if it does.
     pub(super) fn read_only(&self) -> Option<String> {
-        self.lag.lock().as_ref().filter(|lag| lag.is_read_only()).map(|lag| lag.error.to_string())
+        self.feed.lag.lock().as_ref().filter(|lag| lag.is_read_only()).map(|lag| lag.error.to_string())
     }
 
     pub fn name(&self) -> &str {
@@ -160,6 +155,11 @@ impl Wallet {
     pub fn spend_settings(&self) -> SpendSettings {
         let (pay_feerate, replaces_any) = (*self.pay_feerate.lock(), self.shared.rules().replaces_any);
         SpendSettings { pay_feerate, replaces_any, ..self.shared.settings.spending.clone() }
+    }
+
+    /// Waits for the payments before this one. Polls `wanted`, and fails with `Stale` once it returns false.
+    pub fn begin_payment(&self, wanted: &dyn Fn() -> bool) -> ServiceResult<Turn> {
+        self.turns.take(wanted).ok_or_else(|| ErrorKind::Stale.into())
     }
 
     /// Sets the feerate of payments that do not name one, until the wallet is unloaded. `None`: the host estimates it.

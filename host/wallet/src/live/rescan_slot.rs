@@ -6,14 +6,12 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use crate::store::rows::RescanRow;
+use crate::store::RescanRow;
 
 #[derive(Default)]
 pub struct Slot {
     pub state: Mutex<State>,
     pub(crate) abort: AtomicBool,
-    /// The host is stopping. The rescan resumes at the next load.
-    pub stopping: AtomicBool,
     pub millionths: AtomicU32,
 }
 

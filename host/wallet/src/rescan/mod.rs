@@ -5,9 +5,7 @@
 //! resumes after a restart. An import stores the start of its reserved rescan, so even a kill between the two does not
 //! leave an import without its rescan.
 
-mod reach;
 mod run;
-mod show;
 pub(crate) mod wanted;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,14 +18,14 @@ use outrigger_service::wallet::{RescanProgress, Synced};
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::error::{Result, WalletError};
+use super::follow::header_time;
 use super::live::Wallet;
 use super::live::outgoing::OfferScope;
 use super::live::rescan_slot::Stage;
-use super::store::rows::RescanRow;
-use super::synced::header_time;
+use super::store::RescanRow;
 use outrigger_base::contain::contain;
-use reach::Reach;
 use run::End;
+use wanted::Reach;
 
 /// A new rescan from this time on, in seconds.
 pub fn begin(from_time: u64) -> RescanRow {
@@ -55,17 +53,13 @@ impl Wallet {
         // Not under the lock, which progress queries take: the write lock may be held for long.
         let forgotten = match stored {
             // The host is stopping. The next load runs the rescan.
-            Some(_) if self.is_stopping() => Ok(false),
+            Some(_) if self.shared.stopping.load(Ordering::SeqCst) => Ok(false),
             Some(_) => self.write(|write| write.delete(write.t.meta, b"rescan")),
             None => Ok(false),
         };
         self.rescan.state.lock().stage = Stage::Idle;
         forgotten?;
         Ok(())
-    }
-
-    fn is_stopping(&self) -> bool {
-        self.rescan.stopping.load(Ordering::SeqCst) || self.shared.stopping.load(Ordering::Relaxed)
     }
 
     /// Starts the reserved rescan, from the first block whose running-maximum time is at least `from_time` minus two
@@ -90,7 +84,7 @@ impl Wallet {
         }
         let mut state = self.rescan.state.lock();
         self.rescan.abort.store(false, Ordering::SeqCst);
-        if self.rescan.stopping.load(Ordering::SeqCst) {
+        if self.shared.stopping.load(Ordering::SeqCst) {
             // The stored row resumes at the next load. A thread started now would never be joined.
             return Err(ErrorKind::ShuttingDown.into());
         }
@@ -148,7 +142,7 @@ impl Wallet {
             }
             Ok(End::Aborted) => {
                 // A rescan aborted by a client does not resume.
-                if !self.rescan.stopping.load(Ordering::Relaxed)
+                if !self.shared.stopping.load(Ordering::SeqCst)
                     && let Err(error) = self.write(|write| write.delete(write.t.meta, b"rescan"))
                 {
                     let wallet = self.name();
@@ -214,9 +208,8 @@ pub fn resume(wallet: &Wallet, mut loaded: StateAtLoad) -> Result<bool> {
     Ok(is_widened)
 }
 
-/// Stops the running rescan and waits for its thread. It resumes at the next load.
+/// Stops the running rescan of a host that is stopping, and waits for its thread. It resumes at the next load.
 pub fn stop(wallet: &Wallet) {
-    wallet.rescan.stopping.store(true, Ordering::SeqCst);
     wallet.rescan.abort.store(true, Ordering::SeqCst);
     let thread = wallet.rescan.state.lock().thread.take();
     if let Some(thread) = thread {

@@ -1,18 +1,18 @@
-//! The scripts that a rescan searches for.
+//! The scripts that a rescan searches for, and whether they were enough.
 //!
 //! A payment derives further scripts. The set contains some of these in advance, so that not every payment invalidates
-//! the searches ahead of it.
+//! the searches ahead of it. They are not searched for in the blocks before the payment: if payments came near the end of the scripts that
+//! were derived when the rescan began, earlier blocks may pay to scripts beyond it.
 
 use std::collections::BTreeMap;
 
 use outrigger_service::wallet::Ownership;
 use outrigger_service::wire::from_bytes;
 
-use super::reach::Ends;
 use crate::descriptors::derive;
 use crate::error::Result;
 use crate::live::Wallet;
-use crate::store::rows::ScriptRow;
+use crate::store::{DescriptorRow, ScriptRow};
 use crate::write::Write;
 use outrigger_node::search::ScriptSet;
 
@@ -20,7 +20,45 @@ use outrigger_node::search::ScriptSet;
 const AHEAD: u32 = 1_000;
 const MAX_AHEAD: u32 = 32_000;
 
-struct Reach {
+/// The part of the scripts derived ahead that counts as their end: the last fifth.
+const END_PART: u32 = 5;
+
+/// Ranged descriptors by number, with the end of their derived indexes.
+pub type Ends = BTreeMap<u32, u32>;
+
+/// The derived indexes at one moment.
+pub struct Reach(Ends);
+
+impl Reach {
+    pub fn read(wallet: &Wallet) -> Result<Self> {
+        Ok(Self(ranged(wallet)?.into_iter().map(|(number, row)| (number, row.range_end)).collect()))
+    }
+
+    /// Updates to the current state. If payments came near the former ends, returns the descriptors that have grown,
+    /// with their former ends.
+    pub fn widen(&mut self, wallet: &Wallet) -> Result<Option<Ends>> {
+        let mut near = false;
+        let mut grown = Ends::new();
+        for (number, row) in ranged(wallet)? {
+            // A new descriptor was searched for by the rescan of its import.
+            let end = self.0.insert(number, row.range_end).unwrap_or(row.range_end);
+            if row.range_end > end {
+                let ahead = wallet.shared.settings.keypool.min(end.saturating_sub(row.derived_begin));
+                near |= row.next_index > end.saturating_sub(ahead / END_PART);
+                grown.insert(number, end);
+            }
+        }
+        Ok(near.then_some(grown))
+    }
+}
+
+fn ranged(wallet: &Wallet) -> Result<Vec<(u32, DescriptorRow)>> {
+    let mut rows = wallet.store.tables.all_descriptors(&*wallet.store.read()?)?;
+    rows.retain(|(_, row)| row.ranged);
+    Ok(rows)
+}
+
+struct Derived {
     /// The end of the indexes in the set.
     end: u32,
     /// How many indexes beyond the wallet's are added next time.
@@ -31,7 +69,7 @@ pub struct WatchedScripts {
     pub set: ScriptSet,
     /// The number of the wallet's scripts at the last [`Self::look`].
     pub count: u64,
-    reach: BTreeMap<u32, Reach>,
+    reach: BTreeMap<u32, Derived>,
 }
 
 /// The effect of a write on the wallet's scripts.
@@ -67,7 +105,7 @@ impl WatchedScripts {
             }
         }
         for (number, row) in t.all_descriptors(&txn)?.into_iter().filter(|(_, row)| row.ranged) {
-            wanted.reach.insert(number, Reach { end: row.range_end, ahead: AHEAD });
+            wanted.reach.insert(number, Derived { end: row.range_end, ahead: AHEAD });
         }
         Ok(wanted)
     }
@@ -104,7 +142,7 @@ impl WatchedScripts {
             // A hardened step below the public key: no script beyond the wallet's can be derived.
             let Ok(derived) = derive(&descriptor, reach.end..to) else { return self.read_anew(wallet) };
             derived.iter().flat_map(|(_, scripts)| scripts).for_each(|script| self.set.insert(script));
-            *reach = Reach { end: to, ahead: (2 * reach.ahead).min(MAX_AHEAD) };
+            *reach = Derived { end: to, ahead: (2 * reach.ahead).min(MAX_AHEAD) };
         }
         Ok(())
     }

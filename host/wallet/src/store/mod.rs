@@ -4,8 +4,8 @@
 //! to a thread. The map is reserved when the environment is opened and never resized, because resizing it during a
 //! snapshot is undefined behaviour. The whole file is checked before it is opened.
 
-pub mod rows;
-pub mod tables;
+mod rows;
+mod tables;
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,8 @@ pub use heed::RoTxn as Reading;
 pub use heed::RwTxn as Writing;
 use heed::WithoutTls;
 
-pub use tables::Tables;
+pub use rows::*;
+pub use tables::*;
 
 use super::error::{Result, WalletError};
 use super::settings::Settings;
@@ -49,7 +50,7 @@ fn opening(folder: &Path, settings: &Settings) -> Opening {
     Opening {
         map_size: map_size(settings.least_map, file),
         max_readers: settings.max_readers,
-        tables: u32::try_from(tables::NAMES.len()).unwrap_or(u32::MAX),
+        tables: u32::try_from(NAMES.len()).unwrap_or(u32::MAX),
         lazy: false,
     }
 }
@@ -72,7 +73,7 @@ impl Store {
         outrigger_disk::check(folder, LAYOUT_KEY, &LAYOUT.to_le_bytes())?;
         let env = Environment::open(folder, &opening(folder, settings))?;
         let mut txn = env.write()?;
-        for name in tables::LATER {
+        for name in LATER {
             env.make_table(&mut txn, name)?;
         }
         let tables = Tables::open(&env, &txn)?.ok_or(WalletError::NotAWallet)?;

@@ -8,7 +8,7 @@
 
 use bitcoin::{Amount, BlockHash, ScriptBuf, Txid};
 use outrigger_descriptor::Descriptor;
-use outrigger_service::wallet::{KeyOrigin, LogKind, Ownership, TxState};
+use outrigger_service::wallet::{KeyOrigin, LogKind, Ownership, TxState, WalletOutput, WalletTransaction};
 use outrigger_service::wire::{Blob, wire_struct};
 use outrigger_values::params::encode_hex;
 
@@ -182,6 +182,21 @@ wire_struct! {
         pub from_us: bool,
         /// Whether a transaction of the wallet has spent from the script.
         pub reused: bool,
+    }
+}
+
+impl CoinRow {
+    /// An output of a transaction. `reused`: whether a transaction of the wallet has spent from its script.
+    pub fn of(row: &WalletTransaction, output: &WalletOutput, reused: bool) -> Self {
+        Self {
+            value: output.value,
+            script: output.script.clone(),
+            state: row.state,
+            coinbase: row.coinbase,
+            ownership: output.ownership,
+            from_us: row.is_from_us(),
+            reused,
+        }
     }
 }
 

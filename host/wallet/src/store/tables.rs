@@ -119,58 +119,48 @@ pub fn place_key(number: u32, index: u32) -> [u8; 8] {
 }
 
 macro_rules! tables {
-    ($($name:ident),* $(,)?) => {
+    (copied: $($copied:ident)*; others: $($other:ident)*;) => {
         #[derive(Clone, Copy)]
         pub struct Tables {
-            $(pub $name: Table,)*
+            $(pub $copied: Table,)*
+            $(pub $other: Table,)*
         }
+
         /// The names of the tables in the file.
-        pub const NAMES: &[&str] = &[$(stringify!($name)),*];
+        pub const NAMES: &[&str] = &[$(stringify!($copied),)* $(stringify!($other)),*];
+
         impl Tables {
             pub fn create(env: &Environment, txn: &mut RwTxn<'_>) -> std::result::Result<Self, StoreError> {
-                Ok(Self { $($name: env.make_table(txn, stringify!($name))?,)* })
+                let mut table = |name| env.make_table(txn, name);
+                Ok(Self { $($copied: table(stringify!($copied))?,)* $($other: table(stringify!($other))?,)* })
             }
+
             /// In the order of [`NAMES`].
             pub fn all(&self) -> Vec<Table> {
-                vec![$(self.$name),*]
+                vec![$(self.$copied,)* $(self.$other),*]
             }
+
+            /// The tables that an export without private keys copies unchanged.
+            pub fn copied(&self) -> Vec<Table> {
+                vec![$(self.$copied),*]
+            }
+
             /// Opens the tables; `None` if one is missing.
             pub fn open(env: &Environment, txn: &RoTxn<'_>) -> std::result::Result<Option<Self>, StoreError> {
-                $(let Some($name) = env.table(txn, stringify!($name))? else { return Ok(None) };)*
-                Ok(Some(Self { $($name,)* }))
+                $(let Some($copied) = env.table(txn, stringify!($copied))? else { return Ok(None) };)*
+                $(let Some($other) = env.table(txn, stringify!($other))? else { return Ok(None) };)*
+                Ok(Some(Self { $($copied,)* $($other),* }))
             }
         }
     };
 }
-tables!(
-    meta,
-    descriptors,
-    identities,
-    active,
-    scripts,
-    labels,
-    address_book,
-    keys,
-    transactions,
-    raw,
-    order_positions,
-    confirmed,
-    unconfirmed,
-    conflicted,
-    spends,
-    outputs,
-    coins,
-    log,
-    log_due,
-    mempool_conflicts,
-    derived,
-    blocks,
-    imported_keys,
-    imported_scripts,
-    imported_watch,
-    imported_uses,
-    imported_pool,
-);
+
+// An export without private keys copies the first tables unchanged. It treats each of the others by itself.
+tables! {
+    copied: active labels address_book raw order_positions confirmed unconfirmed conflicted spends outputs log log_due
+        mempool_conflicts derived blocks imported_scripts imported_watch imported_uses imported_pool;
+    others: meta descriptors identities scripts keys transactions coins imported_keys;
+}
 
 /// The tables that a file of this layout may lack. A load makes them.
 pub const LATER: [&str; 2] = ["log", "log_due"];

@@ -44,9 +44,9 @@ fn a_backup_has_the_newest_position_of_a_wallet_that_no_block_concerns() {
         let view = harness.view();
         let wallet = view.wallet();
         let position = || wallet.feed.position();
-        assert!(position().stored_height < position().now.height);
+        assert!(position().stored.height < position().now.height);
         back_up(wallet);
-        assert_eq!(position().stored_height, position().now.height);
+        assert_eq!(position().stored.height, position().now.height);
     }
 }
 

@@ -5,8 +5,7 @@ use outrigger_node::{ChainIdentity, Node};
 use outrigger_scripted_node::ScriptedNode;
 
 use super::*;
-use crate::store::Store;
-use crate::store::tables::CHAIN;
+use crate::store::{CHAIN, Store};
 
 /// The chain in the wallet's file.
 fn bound_to(harness: &Harness) -> Option<ChainIdentity> {

@@ -5,8 +5,7 @@ use outrigger_service::wire::Secret;
 
 use super::{Harness, XPRV, descriptor, kind_of, until};
 use crate::error::Result;
-use crate::store::rows::EncryptionRow;
-use crate::store::tables::ENCRYPTION;
+use crate::store::{ENCRYPTION, EncryptionRow};
 
 fn secret(text: &str) -> Secret {
     Secret::new(text.into())

@@ -9,7 +9,7 @@ use outrigger_service::{Mempool as _, Scope};
 use super::{Harness, Known, SUBSIDY, elsewhere, foreign, settings, spend};
 use crate::live::outgoing::OfferScope;
 use crate::settings::Settings;
-use crate::store::tables::ROWS_READ;
+use crate::store::ROWS_READ;
 use outrigger_node::events::{NodeEvent, Observer as _, Removal};
 
 /// A coinbase of the wallet with a depth of 100, and its outpoint.

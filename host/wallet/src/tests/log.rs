@@ -7,8 +7,7 @@ use outrigger_service::wallet::{LogCategory, LogEntry, LogKind, WalletLog};
 
 use super::{Harness, SUBSIDY, elsewhere, foreign, settings, spend};
 use crate::log::NEVER;
-use crate::store::tables::{LATER, LOG_STATE, NAMES, get};
-use crate::store::{DATA_FILE, Store};
+use crate::store::{DATA_FILE, LATER, LOG_STATE, NAMES, Store, get};
 use crate::write::Write;
 use crate::{WalletContents, check_file};
 
@@ -63,7 +62,7 @@ fn the_block_that_makes_a_transaction_deep_writes_it_once_though_it_does_not_tou
     harness.mine(vec![first.clone()]);
     harness.mine(vec![second.clone()]);
     news(&harness, &mut seen);
-    let stored = |harness: &Harness| harness.view().wallet().feed.position().stored_height;
+    let stored = |harness: &Harness| harness.view().wallet().feed.position().stored.height;
     for height in 3..=5 {
         harness.mine(vec![]);
         assert_eq!((news(&harness, &mut seen), stored(&harness)), (vec![], 2), "{height} is followed in memory");

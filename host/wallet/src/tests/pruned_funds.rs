@@ -8,7 +8,7 @@ use outrigger_service::wallet::AddressType;
 use outrigger_service::wire::Secret;
 
 use super::{Harness, elsewhere, foreign, kind_of, spend};
-use crate::store::tables::hash160;
+use crate::store::hash160;
 
 #[test]
 fn removeprunedfunds_leaves_nothing_and_importprunedfunds_brings_all_back() {

@@ -11,7 +11,7 @@ use outrigger_service::events::{Event, RescanOutcome};
 use outrigger_service::wallet::TxState;
 use outrigger_service::{Chain, Scope};
 
-use crate::store::rows::RescanRow;
+use crate::store::RescanRow;
 
 use super::{Harness, XPRV, descriptor, elsewhere, foreign, spend, until};
 

@@ -3,9 +3,9 @@ use std::thread;
 use std::time::Duration;
 
 use outrigger_node::{Gap, Node as _};
-use outrigger_service::ErrorKind;
 use outrigger_service::wallet::BalancesQuery;
 use outrigger_service::wire::Secret;
+use outrigger_service::{ErrorKind, ServiceError};
 
 use super::{Harness, elsewhere, foreign, kind_of, spend};
 use crate::store::LAYOUT;
@@ -76,7 +76,8 @@ fn making_and_loading_are_refused_in_the_words_of_bitcoind() {
         options.disable_private_keys = true;
         options.passphrase = Secret::new("p".into());
     });
-    assert_eq!(kind_of(keyless), ErrorKind::Refused);
+    let no_keys = "Passphrase provided but private keys are disabled. A passphrase is only used to encrypt private keys, so cannot be used for wallets with private keys disabled.";
+    assert_eq!(keyless, Err(ServiceError::new(ErrorKind::Refused, no_keys)));
     assert_eq!(kind_of(harness.try_create("../out", |_| {})), ErrorKind::Refused);
     assert_eq!(kind_of(harness.manager.unload("missing".into(), None)), ErrorKind::WalletNotLoaded);
     harness.manager.unload("w".into(), None).unwrap();

@@ -15,7 +15,7 @@ use outrigger_service::wire::{Blob, Encoded, from_bytes};
 
 use super::{WalletView, check_place};
 use crate::error::Result;
-use crate::store::tables::{OF_WALLET, WITNESS};
+use crate::store::{OF_WALLET, WITNESS};
 use crate::trust::{TrustResolver, replaceable};
 use outrigger_disk::{Pair, StoreError};
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bitcoin::consensus::serialize;
-use bitcoin::{Amount, Transaction};
+use bitcoin::{Amount, EcdsaSighashType, Transaction};
 use outrigger_service::Result as ServiceResult;
 use outrigger_service::policy::{JudgedInput, JudgedOutput, JudgedTransaction, Owner};
 use outrigger_service::signer::SignRequest;
@@ -13,21 +13,15 @@ use outrigger_service::wire::Blob;
 use super::{Signing, WalletView};
 use crate::error::Result;
 
-/// In a sighash byte: the flag for a signature that commits only to its own input, and the mask and values of the rest.
-const ANYONE_CAN_PAY: u8 = 0x80;
-const BASE: u8 = 0x1f;
-const NONE: u8 = 2;
-const SINGLE: u8 = 3;
-
 /// Whether a signature commits to an output and to all inputs. If it does not commit to all inputs, somebody could add another
 /// input of the wallet, and its signature could rely on the same output.
 fn commits(request: &SignRequest, output: usize) -> bool {
-    request.sighash & ANYONE_CAN_PAY == 0
-        && match request.sighash & BASE {
-            NONE => false,
-            SINGLE => usize::try_from(request.input) == Ok(output),
-            _ => true,
-        }
+    match EcdsaSighashType::from_consensus(request.sighash.into()) {
+        EcdsaSighashType::All => true,
+        EcdsaSighashType::Single => usize::try_from(request.input) == Ok(output),
+        // To no output, or not to all inputs.
+        _ => false,
+    }
 }
 
 /// The amount that the wallet gives away: its inputs minus its outputs. `None` if one of its inputs is not verified.

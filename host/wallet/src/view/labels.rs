@@ -8,8 +8,7 @@ use outrigger_service::wire::Blob;
 use super::{MAX_BATCH, WalletView, page};
 use crate::error::Result;
 use crate::labels::{Entry, Labels};
-use crate::store::rows::ScriptRow;
-use crate::store::tables::{get, script_key};
+use crate::store::{ScriptRow, get, script_key};
 
 impl WalletView {
     /// The labels of the snapshot, read once.

@@ -14,8 +14,7 @@ use super::WalletView;
 use crate::error::Result;
 use crate::labels::Labels;
 use crate::log::log_number;
-use crate::store::rows::{LogRow, LogStateRow};
-use crate::store::tables::{LOG_STATE, get};
+use crate::store::{LOG_STATE, LogRow, LogStateRow, get};
 
 /// An answer with at least this many payments takes no further entry.
 const MAX_PAYMENTS: usize = 4_000;

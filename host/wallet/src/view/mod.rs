@@ -1,9 +1,7 @@
 //! A call's view of a wallet: one snapshot of its tables, and the wallet's state in memory.
 
-mod balances;
 mod coins;
 mod history;
-mod imported;
 mod judged;
 mod keys;
 mod labels;
@@ -18,24 +16,22 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bitcoin::ScriptBuf;
-use outrigger_descriptor::{Descriptor, Expansion};
 use outrigger_service::chain::BlockRef;
 use outrigger_service::wallet::{DescriptorInfo, Ownership, ScriptInfo, Synced, WalletInfo};
 use outrigger_service::wire::Secret;
 use outrigger_service::{ErrorKind, Result as ServiceResult};
 use outrigger_standard::descriptor::with_checksum;
 
+use super::encrypt::EncryptionKey;
 use super::error::Result;
+use super::follow::synced_at;
 use super::imported::knowledge;
 use super::keypool::private_key_of;
 use super::labels::Labels;
 use super::live::Wallet;
 use super::live::outgoing::Unsent;
 use super::scrub;
-use super::store::rows::{DescriptorRow, ScriptRow};
-use super::store::tables::{SCRUB, Table};
-use super::store::{Reading, Snapshot, Tables};
-use super::synced::synced_at;
+use super::store::{DescriptorRow, Reading, SCRUB, ScriptRow, Snapshot, Table, Tables};
 use super::trust::{TrustResolver, Verdicts};
 pub use signing::Signing;
 use signing::{MAX_EXPANDED, Owners};
@@ -70,15 +66,15 @@ impl Drop for WalletView {
 impl WalletView {
     pub(super) fn open(wallet: Arc<Wallet>) -> Result<Self> {
         loop {
-            let before = wallet.feed.position().stored;
+            let before = wallet.feed.position().stored.hash;
             let txn = wallet.store.env.snapshot()?;
             let stored = wallet.store.tables.synced(&txn)?;
             let place = wallet.feed.position();
             // The position in memory belongs to the rows of its stored block.
-            if stored.hash == place.stored {
+            if stored.hash == place.stored.hash {
                 return Ok(Self::of(wallet, txn, place.now));
             }
-            if before == place.stored {
+            if before == place.stored.hash {
                 // A write has committed but not yet updated the position in memory.
                 return Ok(Self::of(wallet, txn, stored));
             }
@@ -148,10 +144,6 @@ impl WalletView {
             private_keys_enabled: meta.private_keys_enabled,
             blank: meta.blank,
             avoid_reuse: meta.avoid_reuse,
-            encrypted: false,
-            locked: false,
-            unlocked_until: 0,
-            rescan: None,
             transactions: t.transactions.len(txn)?,
             keypool_external: external.ahead(),
             keypool_internal: internal.ahead(),
@@ -161,8 +153,8 @@ impl WalletView {
             keypool: self.wallet.shared.settings.keypool,
             sources: [external.sources(), internal.sources()].concat(),
             warnings: t.meta.get(txn, SCRUB)?.map(|_| scrub::WARNING.to_owned()).into_iter().collect(),
-            node_behind: None,
             signer: meta.signer,
+            ..WalletInfo::default()
         })
     }
 
@@ -231,7 +223,16 @@ impl WalletView {
             info.internal = row.internal;
             info.timestamp = row.timestamp;
             info.parents.extend(texts.get(&place.0).cloned());
-            add_expansion(script, parsed, owners.expansions.get(&place), &mut info);
+            let mut expanded = owners.expansions.get(&place).into_iter().flat_map(|expansion| &expansion.scripts);
+            if let Some(found) = expanded.find(|found| found.script_pubkey == *script)
+                && parsed.is_solvable()
+            {
+                // In place of the data of imported keys.
+                info.solvable = true;
+                info.descriptor = found.definite.clone();
+                info.solving = found.solving.clone();
+                info.origins = found.origins.clone();
+            }
         }
         info.parents.reverse();
         Ok(Some(info))
@@ -245,10 +246,9 @@ impl WalletView {
         let encryption_key = if private { Some(self.wallet.encryption_key()?) } else { None };
         let mut infos = Vec::new();
         for (number, row) in self.t().all_descriptors(&self.txn)? {
-            let place = private_key_of(number);
-            let text = match (&encryption_key, self.t().keys.get(&self.txn, &place)?) {
-                (Some(encryption_key), Some(value)) => encryption_key.unwrap(&place, value)?,
-                _ => Secret::new(self.public_text(number, &row)?),
+            let text = match self.private_text(&private_key_of(number), encryption_key.as_ref())? {
+                Some(text) => text,
+                None => Secret::new(self.public_text(number, &row)?),
             };
             infos.push(DescriptorInfo {
                 text,
@@ -262,6 +262,12 @@ impl WalletView {
         Ok(infos)
     }
 
+    /// The text of a private entry, if there is an encryption key.
+    fn private_text(&self, place: &[u8], encryption_key: Option<&EncryptionKey>) -> Result<Option<Secret>> {
+        let Some(encryption_key) = encryption_key else { return Ok(None) };
+        self.t().keys.get(&self.txn, place)?.map(|value| encryption_key.unwrap(place, value)).transpose()
+    }
+
     /// A descriptor's public text in the form that the node's release shows.
     fn public_text(&self, number: u32, row: &DescriptorRow) -> Result<String> {
         if self.wallet.shared.rules().miniscript_as_given && row.identity != row.public {
@@ -272,19 +278,6 @@ impl WalletView {
             }
         }
         Ok(row.public.clone())
-    }
-}
-
-/// Adds a descriptor's solving data for a script, in place of the data of imported keys.
-fn add_expansion(script: &ScriptBuf, parsed: &Descriptor, expansion: Option<&Arc<Expansion>>, info: &mut ScriptInfo) {
-    let Some(expansion) = expansion else { return };
-    if let Some(found) = expansion.scripts.iter().find(|found| found.script_pubkey == *script)
-        && parsed.is_solvable()
-    {
-        info.solvable = true;
-        info.descriptor = found.definite.clone();
-        info.solving = found.solving.clone();
-        info.origins = found.origins.clone();
     }
 }
 

@@ -23,8 +23,7 @@ use crate::descriptors::{DescriptorPosition, Expansions, SECP};
 use crate::encrypt::EncryptionKey;
 use crate::error::{Result, WalletError};
 use crate::keypool::private_key_at;
-use crate::store::rows::DescriptorRow;
-use crate::store::tables::hash160;
+use crate::store::{DescriptorRow, hash160};
 
 const COMPRESSED: usize = 33;
 const X_ONLY: usize = 32;
@@ -164,9 +163,8 @@ impl WalletView {
         batch: &SignBatch,
         wanted: &(dyn Fn() -> bool + Sync),
     ) -> ServiceResult<Vec<Option<Signed>>> {
-        let encryption_key = self.wallet.encryption_key()?;
         let keys = batch.requests.iter().map(|request| &*request.public_key.0);
-        let ring = self.ring(&batch.scripts, keys, &encryption_key)?;
+        let ring = self.ring(&batch.scripts, keys)?;
         let context = signing.context();
         let sign = |request: &SignRequest, digest| {
             let key = ring.get(&request.public_key).filter(|_| !signs_anything(&context, request))?;
@@ -225,8 +223,7 @@ impl WalletView {
     }
 
     pub fn sign_message(&self, script: &ScriptBuf, public_key: &[u8], message: &str) -> ServiceResult<Option<Blob>> {
-        let encryption_key = self.wallet.encryption_key()?;
-        let ring = self.ring(std::slice::from_ref(script), std::iter::once(public_key), &encryption_key)?;
+        let ring = self.ring(std::slice::from_ref(script), std::iter::once(public_key))?;
         let sign = |key: &Key| Blob(sign_digest(&key.0, message_digest(message), &SignatureKind::EcdsaRecoverable));
         Ok(ring.get(public_key).map(sign))
     }
@@ -289,9 +286,8 @@ impl WalletView {
     /// scripts.
     pub(super) fn wif_of(&self, scripts: &[ScriptBuf], hash: &[u8; 20]) -> Result<Option<Secret>> {
         let encryption_key = self.wallet.encryption_key()?;
-        let place = private_key_at(hash);
-        if let Some(value) = self.t().keys.get(&self.txn, &place)? {
-            return encryption_key.unwrap(&place, value).map(Some);
+        if let Some(wif) = self.private_text(&private_key_at(hash), Some(&encryption_key))? {
+            return Ok(Some(wif));
         }
         let keys = self.derive(&self.places(scripts)?, &encryption_key)?;
         let found = keys.iter().find(|(public_key, _)| hash160(public_key) == *hash);
@@ -302,22 +298,15 @@ impl WalletView {
     }
 
     /// The private keys of the descriptors that derive some scripts, and the imported ones of some public keys.
-    fn ring<'k>(
-        &self,
-        scripts: &[ScriptBuf],
-        public_keys: impl Iterator<Item = &'k [u8]>,
-        encryption_key: &EncryptionKey,
-    ) -> Result<Ring> {
-        let places = self.places(scripts)?;
-        let mut ring = Ring(self.derive(&places, encryption_key)?.into_iter().collect());
+    fn ring<'k>(&self, scripts: &[ScriptBuf], public_keys: impl Iterator<Item = &'k [u8]>) -> Result<Ring> {
+        let encryption_key = self.wallet.encryption_key()?;
+        let mut ring = Ring(self.derive(&self.places(scripts)?, &encryption_key)?.into_iter().collect());
         if self.t().imported_keys.is_empty(&self.txn)? {
             return Ok(ring);
         }
         for hash in public_keys.flat_map(hashes_of) {
-            let place = private_key_at(&hash);
-            let Some(value) = self.t().keys.get(&self.txn, &place)? else { continue };
-            let text = encryption_key.unwrap(&place, value)?;
-            let key = PrivateKey::from_wif(text.expose()).map_err(|_| WalletError::damaged(value.len()))?;
+            let Some(wif) = self.private_text(&private_key_at(&hash), Some(&encryption_key))? else { continue };
+            let key = PrivateKey::from_wif(wif.expose()).map_err(|_| WalletError::damaged(wif.expose().len()))?;
             ring.0.insert(key.public_key(&SECP).to_bytes(), Key(key.inner));
         }
         Ok(ring)

@@ -5,9 +5,7 @@ use outrigger_service::wallet::{AddressSource, AddressType};
 use crate::error::Result;
 use crate::keypool::LAST_INDEX;
 use crate::live::Wallet;
-use crate::store::Reading;
-use crate::store::rows::DescriptorRow;
-use crate::store::tables::number_from;
+use crate::store::{DescriptorRow, Reading, number_from};
 
 const KINDS: [AddressType; 4] =
     [AddressType::Legacy, AddressType::P2shSegwit, AddressType::Bech32, AddressType::Bech32m];

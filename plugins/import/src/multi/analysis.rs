@@ -35,25 +35,17 @@ impl Analysis {
     /// Walks a scriptPubKey. The inner error is the reason why the script cannot be solved. The outer error is for nested scripts
     /// that nobody can spend.
     pub fn walk(&mut self, script_pubkey: &ScriptBuf) -> Result<Result<(), Reason>, RpcError> {
-        let (mut script, mut position) = (script_pubkey.clone(), Position::Top);
-        // Each iteration goes one level down. A witness script has no nested script, so there are at most three iterations.
-        loop {
-            let inner = match self.level(&script, position)? {
-                Ok(Some(inner)) => inner,
-                Ok(None) => return Ok(Ok(())),
-                Err(reason) => return Ok(Err(reason)),
-            };
-            self.scripts.push(inner.0.clone());
-            (script, position) = inner;
-        }
+        self.level(script_pubkey, Position::Top)
     }
 
-    /// Analyses one script, and returns its nested script. `None` ends the walk.
-    fn level(
-        &mut self,
-        script: &ScriptBuf,
-        position: Position,
-    ) -> Result<Result<Option<(ScriptBuf, Position)>, Reason>, RpcError> {
+    /// Walks a nested script. A witness script has none of its own, so there are at most three levels.
+    fn descend(&mut self, script: &ScriptBuf, position: Position) -> Result<Result<(), Reason>, RpcError> {
+        self.scripts.push(script.clone());
+        self.level(script, position)
+    }
+
+    /// Walks a script from its level down.
+    fn level(&mut self, script: &ScriptBuf, position: Position) -> Result<Result<(), Reason>, RpcError> {
         let nested = |text| Err(RpcError::not_found(format!("Trying to nest {text}")));
         match (classify(script), position) {
             (ScriptKind::PubKey { key }, _) => {
@@ -75,29 +67,31 @@ impl Analysis {
             (ScriptKind::ScriptHash { .. }, Position::Sh) => return nested("P2SH inside another P2SH"),
             (ScriptKind::ScriptHash { .. }, Position::Wsh) => return nested("P2SH inside a P2WSH"),
             (ScriptKind::ScriptHash { .. }, Position::Top) => {
-                return Ok(match self.redeem_script.take() {
-                    None => Err("missing redeemscript"),
-                    Some(inner) if inner.to_p2sh() != *script => Err("redeemScript does not match the scriptPubKey"),
-                    Some(inner) => Ok(Some((inner, Position::Sh))),
-                });
+                return match self.redeem_script.take() {
+                    None => Ok(Err("missing redeemscript")),
+                    Some(inner) if inner.to_p2sh() != *script => {
+                        Ok(Err("redeemScript does not match the scriptPubKey"))
+                    }
+                    Some(inner) => self.descend(&inner, Position::Sh),
+                };
             }
             (ScriptKind::WitnessV0ScriptHash { .. }, Position::Wsh) => return nested("P2WSH inside another P2WSH"),
             (ScriptKind::WitnessV0ScriptHash { .. }, _) => {
-                return Ok(match self.witness_script.take() {
-                    None => Err("missing witnessscript"),
+                return match self.witness_script.take() {
+                    None => Ok(Err("missing witnessscript")),
                     Some(inner) if inner.to_p2wsh() != *script => {
-                        Err("witnessScript does not match the scriptPubKey or redeemScript")
+                        Ok(Err("witnessScript does not match the scriptPubKey or redeemScript"))
                     }
                     Some(inner) => {
                         self.keep_top(script, position);
-                        Ok(Some((inner, Position::Wsh)))
+                        self.descend(&inner, Position::Wsh)
                     }
-                });
+                };
             }
             (ScriptKind::NullData, _) => return Ok(Err("unspendable script")),
             _ => return Ok(Err("unrecognized script")),
         }
-        Ok(Ok(None))
+        Ok(Ok(()))
     }
 
     /// Keeps a native witness program: the wallet owns it only if the wallet stores it as a script (bitcoind's `IsMine`).

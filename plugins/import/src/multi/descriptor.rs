@@ -7,13 +7,14 @@ use bitcoin::secp256k1::constants::PUBLIC_KEY_SIZE;
 use bitcoin::{Network, NetworkKind, PrivateKey};
 use outrigger_kit::descriptor::{Descriptor, Expansion, Syntax};
 use outrigger_kit::parallel;
-use outrigger_sdk::RpcError;
+use outrigger_sdk::params::descriptor_range;
 use outrigger_sdk::service::wallet::{AddressType, KeyOrigin};
 use outrigger_sdk::wire::Secret;
+use outrigger_sdk::{RpcError, RpcErrorCode};
 
 use super::{Checks, IRRELEVANT_KEY, Material, Part, key_id, ordered, private_key, spendable_warning};
 use crate::descriptors::{internal_of_multipath, label_of_multipath, range_of_unranged, range_too_large};
-use crate::request::{self, Fields, index_range, malformed};
+use crate::request::{self, Fields, malformed};
 
 /// The number of indexes to derive between two checks for a stopping host.
 const CHUNK: u32 = 10_000;
@@ -44,7 +45,9 @@ pub(super) fn read(
         (false, Some(_)) => return Err(range_of_unranged()),
         (false, None) => (0, 0),
         (true, None) => return Err(RpcError::invalid_parameter("Descriptor is ranged, please specify the range")),
-        (true, Some(range)) => index_range(range)?,
+        // A number that is not a 64-bit integer has a wrong type.
+        (true, Some(range)) => descriptor_range(range)
+            .map_err(|error| if error.code == RpcErrorCode::MISC { malformed() } else { error })?,
     };
     let private_keys = fields.list("keys")?;
     let cost = (u64::from(end - begin) + 1) * (first.key_count() * descriptors.len()) as u64;

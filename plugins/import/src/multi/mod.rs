@@ -5,7 +5,6 @@
 
 mod analysis;
 mod descriptor;
-pub mod method;
 mod script;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,15 +12,19 @@ use std::sync::atomic::AtomicBool;
 
 use bitcoin::hashes::{Hash, hash160};
 use bitcoin::{Network, NetworkKind, ScriptBuf};
-use outrigger_sdk::RpcError;
+use outrigger_sdk::params::{Type, check_types, flag};
 use outrigger_sdk::service::wallet::{Import, KeyOrigin, KeysImport, WalletInfo};
+use outrigger_sdk::service::{ErrorKind, ServiceError};
 use outrigger_sdk::sign::WifKey;
 use outrigger_sdk::wire::{Blob, Secret};
+use outrigger_sdk::{Call, Reply, RpcError, methods};
 use serde_json::Value;
 
 use crate::descriptors::label_of_internal;
-use crate::outcome::{Accepted, Checked, Item, Outcome, private_keys_disabled};
-use crate::request::{self, Fields};
+use crate::outcome::{Accepted, Checked, Item, Outcome};
+use crate::request::{self, Fields, stored_time};
+use crate::rescan::{KEY, Reservation};
+use crate::{ImportPlugin, imported, store};
 pub use script::hex_script;
 
 /// The maximum number of keys that one call may derive from its descriptors: two at each index of the largest range. Each costs
@@ -34,6 +37,58 @@ const KEYS_MISSING: &str = "Some private keys are missing, outputs will be consi
 const KEYS_COMPLETE: &str = "All private keys are provided, outputs will be considered spendable. If this is intentional, do not specify the watchonly flag.";
 /// The warning for a private key that no script of the request needs.
 const IRRELEVANT_KEY: &str = "Ignoring irrelevant private key.";
+
+#[methods(category = "Wallet", long_running, private_keys, unchecked)]
+impl ImportPlugin {
+    /// Imports addresses, scripts, public and private keys, then rescans the chain from the earliest of their
+    /// creation times. The wallet watches an import that lacks a private key for spending. The call returns after the
+    /// rescan; getwalletinfo shows the progress.
+    ///
+    /// * `requests` - The imports, each an object with: desc or scriptPubKey (hexadecimal script, or {"address":
+    ///   "..."}), timestamp (creation time in seconds, or "now"), redeemscript, witnessscript, pubkeys, keys, range,
+    ///   internal, watchonly, label, keypool.
+    /// * `options` (default: {}) - Options, also accepted as named arguments:
+    ///   * `rescan` (boolean; default: true) - Whether to rescan the chain afterwards.
+    ///
+    /// # Result
+    /// [{"success": true|false, "error": {"code": n, "message": "..."}, "warnings": ["..."]}, ...]    (json array)
+    /// One outcome per request; error and warnings are optional.
+    ///
+    /// # Example
+    /// '[{"scriptPubKey": {"address": "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080"}, "timestamp": 1455191480, "watchonly": true}]' '{"rescan": false}'
+    #[method]
+    fn importmulti(
+        &self,
+        call: &Call<'_>,
+        #[arg(kind = "array")] requests: &Value,
+        #[arg(kind = "object")] options: Option<&Value>,
+        reply: Reply,
+    ) {
+        self.answer(reply, || {
+            let wallet = call.wallet()?;
+            // Omitted options count as empty; null has a wrong type.
+            let given = [requests, options.unwrap_or(&Value::Null)].into_iter().take(call.given());
+            check_types(given, &[Type::Array, Type::Object])?;
+            let rescan = options.and_then(|options| options.get("rescan")).map_or(Ok(true), flag)?;
+            let reservation = if rescan { Some(Reservation::new(call)?) } else { None };
+            wallet.check_unlocked()?;
+            let requests = requests.as_array().map(Vec::as_slice).unwrap_or_default();
+            let timestamps = requests
+                .iter()
+                .map(|request| request::timestamp(request, wallet.synced))
+                .collect::<Result<Vec<_>, _>>()?;
+            let (network, budget) = (call.network()?, MAX_DERIVED_KEYS);
+            let mut checks = Checks { network, wallet: &wallet, budget, stopping: &self.stopping, aborted: false };
+            let times = timestamps.iter().map(|timestamp| stored_time(*timestamp));
+            let checked = requests.iter().zip(times).map(|(request, time)| checks.request(request, time)).collect();
+            if checks.aborted {
+                return Err(ServiceError::from(ErrorKind::ShuttingDown).into());
+            }
+            let outcomes = store(call, checked)?;
+            Ok(imported(&wallet, reservation, outcomes, timestamps, KEY))
+        });
+    }
+}
 
 /// HASH160 of a public key (`CKeyID`). Its order is the order of bitcoind's maps.
 type KeyId = [u8; 20];
@@ -100,21 +155,14 @@ struct Checks<'h> {
     aborted: bool,
 }
 
-impl<'h> Checks<'h> {
-    fn new(network: Network, wallet: &'h WalletInfo, stopping: &'h AtomicBool) -> Self {
-        Self { network, wallet, budget: MAX_DERIVED_KEYS, stopping, aborted: false }
-    }
-
-    fn request<'a>(&mut self, request: &'a Value, timestamp: u64) -> Checked<'a> {
+impl Checks<'_> {
+    fn request(&mut self, request: &Value, timestamp: u64) -> Checked<'static> {
         let (parts, warnings) = self.parts(request, timestamp).map_err(|error| Outcome::failed(error, Vec::new()))?;
-        if !self.wallet.private_keys_enabled && parts.any_part(|part| !part.private_keys.is_empty()) {
-            return Err(Outcome::failed(private_keys_disabled(), warnings));
-        }
-        let accepted = Accepted { warnings, item: Item::Named(parts.stored_first()), active: false, ranged: false };
-        Ok((parts.import(), accepted))
+        let item = Item::Named(stored_first(&parts));
+        Ok((Import::Keys { parts }, Accepted { warnings, item, ranged: false }))
     }
 
-    fn parts<'a>(&mut self, request: &'a Value, timestamp: u64) -> Result<(Parts<'a>, Vec<String>), RpcError> {
+    fn parts(&mut self, request: &Value, timestamp: u64) -> Result<(Vec<KeysImport>, Vec<String>), RpcError> {
         let fields = Fields::of(request)?;
         let internal = fields.flag("internal")?;
         if internal && fields.has("label") {
@@ -141,21 +189,6 @@ impl<'h> Checks<'h> {
                 return Err(RpcError::invalid_parameter(message));
             }
         };
-        Ok((Parts { materials, label, keypool, timestamp }, warnings))
-    }
-}
-
-/// A request that passed its checks.
-struct Parts<'a> {
-    materials: Vec<Part>,
-    label: &'a str,
-    keypool: bool,
-    timestamp: u64,
-}
-
-impl Parts<'_> {
-    fn import(self) -> Import {
-        let Self { materials, label, keypool, timestamp } = self;
         let import = |(part, internal): Part| KeysImport {
             internal,
             label: label.to_owned(),
@@ -163,22 +196,18 @@ impl Parts<'_> {
             timestamp,
             ..part.import()
         };
-        Import::Keys { parts: materials.into_iter().map(import).collect() }
+        Ok((materials.into_iter().map(import).collect(), warnings))
     }
+}
 
-    fn any_part(&self, property: impl Fn(&Material) -> bool) -> bool {
-        self.materials.iter().any(|(part, _)| property(part))
-    }
-
-    /// The kind of item to name if storing fails. bitcoind stores scripts first, then private keys, then the rest.
-    fn stored_first(&self) -> &'static str {
-        if self.any_part(|part| !part.scripts.is_empty()) {
-            "script"
-        } else if self.any_part(|part| !part.private_keys.is_empty()) {
-            "key"
-        } else {
-            "address"
-        }
+/// The kind of item to name if storing fails. bitcoind stores scripts first, then private keys, then the rest.
+fn stored_first(parts: &[KeysImport]) -> &'static str {
+    if parts.iter().any(|part| !part.scripts.is_empty()) {
+        "script"
+    } else if parts.iter().any(|part| !part.private_keys.is_empty()) {
+        "key"
+    } else {
+        "address"
     }
 }
 

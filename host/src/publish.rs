@@ -80,7 +80,7 @@ struct Outlet {
 
 impl Outlet {
     fn send(&mut self, body: &[u8]) {
-        self.socket.send(&[self.topic.into_str().as_bytes(), body, &self.number.to_le_bytes()]);
+        self.socket.send(&[self.topic.name().as_bytes(), body, &self.number.to_le_bytes()]);
         self.number = self.number.wrapping_add(1);
     }
 }

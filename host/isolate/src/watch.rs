@@ -65,7 +65,7 @@ pub fn begin(control: &UnixStream, plan: &Plan, launch: &Launch) -> std::io::Res
     let hear = move |event: Event<'_>| match event {
         Event::Denied(denial) => {
             status.denied(denial);
-            let kind = denial.kind.into_str();
+            let kind = denial.kind.name();
             if rate.allows(drop) {
                 tracing::warn!(plugin, kind, "the sandbox denied the plugin: {denial}");
             }

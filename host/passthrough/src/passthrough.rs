@@ -165,13 +165,15 @@ impl Passthrough {
 
     /// Why a user must not call a method that the node would accept from the host. A method that uses the node's files needs
     /// the cookie or a list of methods; so does a method unknown to the host, unless the user may call unknown methods. A
-    /// user restricted to a wallet or to folders can neither manage wallets nor change the node.
+    /// user restricted to a wallet or to folders cannot manage wallets, and needs a list to change the node.
     fn refusal(origin: &Origin, name: &str) -> Option<Failure> {
         let is_operator = *origin.user == *COOKIE_USER || origin.allowed.is_some();
         let Some(method) = method(name) else {
             return (!(is_operator || origin.unknown_methods)).then_some(Failure::UnknownMethod);
         };
-        let is_refused = (origin.is_confined() && method.is(NODE | OTHERS)) || (!is_operator && method.is(FILES));
+        let is_refused = (origin.is_confined() && method.is(OTHERS))
+            || (origin.is_confined() && origin.allowed.is_none() && method.is(NODE))
+            || (!is_operator && method.is(FILES));
         is_refused.then_some(Failure::Forbidden)
     }
 

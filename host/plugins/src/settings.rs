@@ -24,6 +24,7 @@ pub const DEFAULT_MAX_THREADS: u32 = 256;
 /// The default bound of a plugin's store, in MiB.
 pub const DEFAULT_MAX_STORE_MIB: u32 = 256;
 
+/// A section `[[plugins]]`. Its `Default` is for plugins that no configuration has; in the file, `enabled` is true by default.
 #[derive(Clone, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PluginConfig {

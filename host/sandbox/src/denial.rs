@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
 
 /// In characters. Longer arguments are truncated.
 const MAX_ARGUMENT: usize = 256;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase", const_into_str)]
 pub enum Kind {
     /// Opening or querying a file, or changing a folder.
     Open,
@@ -27,6 +25,24 @@ pub enum Kind {
     /// System V shared memory, semaphores or message queues.
     Ipc,
     Other,
+}
+
+impl Kind {
+    /// The name in lists and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Connect => "connect",
+            Self::Socket => "socket",
+            Self::Fork => "fork",
+            Self::Exec => "exec",
+            Self::Ptrace => "ptrace",
+            Self::Kill => "kill",
+            Self::Mount => "mount",
+            Self::Ipc => "ipc",
+            Self::Other => "other",
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,7 +101,7 @@ pub struct Denials {
 impl Denials {
     pub fn add(&mut self, denial: Denial) {
         self.count = self.count.saturating_add(1);
-        let name = if denial.kind == Kind::Other { denial.call.as_str() } else { denial.kind.into_str() };
+        let name = if denial.kind == Kind::Other { denial.call.as_str() } else { denial.kind.name() };
         let of = self.by_kind.entry(name.to_owned()).or_default();
         of.count = of.count.saturating_add(1);
         of.last = denial.to_string();

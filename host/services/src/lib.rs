@@ -48,7 +48,7 @@ use granted::within_both;
 use outrigger_base::client_files::Folders;
 use outrigger_base::tokens::{ByToken, TokenMap};
 use outrigger_node::{Node, Snapshot};
-use outrigger_wallet_engine::{Turn, WalletManager, WalletView};
+use outrigger_wallet_engine::{Turn, Wallet, WalletManager, WalletView};
 
 #[derive(Default)]
 struct CallScope {
@@ -58,8 +58,8 @@ struct CallScope {
     of_call: bool,
     chain: Mutex<Option<Box<dyn Snapshot>>>,
     view: Mutex<Option<WalletView>>,
-    /// Held from the beginning of a payment to the end of the call.
-    turn: Mutex<Option<Turn>>,
+    /// Held from the beginning of a payment to the end of the call, with the wallet, which is not unloaded meanwhile.
+    turn: Mutex<Option<(Turn, Arc<Wallet>)>>,
 }
 
 /// The caller of a method, and properties of the method. The default caller has no restrictions.

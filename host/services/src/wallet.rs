@@ -235,7 +235,7 @@ impl WalletPay for WalletService {
             let mut begun = Err(ErrorKind::Stale.into());
             // Payments that wait must not hold the threads of the wallet's other calls.
             self.providers.lend(&mut || begun = wallet.begin_payment(&|| self.scopes.is_wanted(scope)))?;
-            *turn = Some(begun?);
+            *turn = Some((begun?, wallet));
             call.refresh();
         }
         Ok(())

@@ -114,8 +114,8 @@ struct Session<'a> {
     /// The crate's Cargo.toml.
     manifest: PathBuf,
     program: PathBuf,
-    /// The folder of the library, locked against another session.
-    held: Option<(PathBuf, File)>,
+    /// The plugin's id, and the folder of its library, locked against another session.
+    held: Option<(String, File)>,
     host: Option<Child>,
 }
 
@@ -127,7 +127,7 @@ impl Session<'_> {
         let Manifest { id, version, .. } = &file.manifest;
         let datadir = self.args.datadir.clone().unwrap_or_else(|| Path::new(DATADIR).join(id));
         let datadir = absolute(&datadir).map_err(|error| error.to_string())?;
-        self.hold(&datadir.join(LIBRARY_FOLDER))?;
+        self.hold(id, &datadir.join(LIBRARY_FOLDER))?;
         self.install(&file, &datadir)?;
         let is_running = self.is_running();
         if is_running {
@@ -141,16 +141,17 @@ impl Session<'_> {
         Ok(if is_running { done } else { format!("{done}; in a second terminal:\n\n  {call}\n") })
     }
 
-    /// Locks the folder of the library: another session would replace the library of this one. If the plugin's id, and so the folder, has
-    /// changed, the host of the former one stops.
-    fn hold(&mut self, folder: &Path) -> Result<(), String> {
-        if self.held.as_ref().is_none_or(|(held, _)| held != folder) {
+    /// Locks the folder of the library: another session would replace the library of this one. If the plugin's id has changed, the host of
+    /// the former one stops.
+    fn hold(&mut self, id: &str, folder: &Path) -> Result<(), String> {
+        if self.held.as_ref().is_none_or(|(held, _)| held != id) {
             self.stop();
+            self.held = None;
             own_folder(folder).map_err(|error| error.to_string())?;
             let opened = File::open(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
             flock(&opened, FlockOperation::NonBlockingLockExclusive)
                 .map_err(|_| format!("another `outrigger plugin dev` uses {}; see --datadir", folder.display()))?;
-            self.held = Some((folder.to_owned(), opened));
+            self.held = Some((id.to_owned(), opened));
         }
         Ok(())
     }

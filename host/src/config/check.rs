@@ -218,7 +218,7 @@ impl LoadedConfig {
         match publications.first() {
             Some(first) if self.config.backend.is_some() => {
                 let reason = "not supported in front of a bitcoind, which publishes by itself".to_owned();
-                Err(self.error(&format!("notify.zmqpub{}", first.topic.into_str()), "", reason))
+                Err(self.error(&format!("notify.zmqpub{}", first.topic.name()), "", reason))
             }
             _ => Ok(()),
         }

@@ -5,7 +5,6 @@ use std::path::Path;
 use outrigger_zmq::{BadZmqEndpoint, ZmqEndpoint};
 use rustix::fs::{Access, access};
 use serde::{Deserialize, Deserializer};
-use strum::IntoStaticStr;
 
 use super::paths::program;
 
@@ -13,9 +12,7 @@ use super::paths::program;
 const UNIX: &str = "unix:";
 const IPC: &str = "ipc://";
 
-/// Its name is the first part of its messages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, IntoStaticStr)]
-#[strum(serialize_all = "lowercase", const_into_str)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Topic {
     HashBlock,
     /// The id of a transaction in the mempool, or in a connected or disconnected block.
@@ -26,6 +23,19 @@ pub enum Topic {
     RawTx,
     /// Additions and removals of blocks and transactions, in order.
     Sequence,
+}
+
+impl Topic {
+    /// The first part of its messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HashBlock => "hashblock",
+            Self::HashTx => "hashtx",
+            Self::RawBlock => "rawblock",
+            Self::RawTx => "rawtx",
+            Self::Sequence => "sequence",
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -166,7 +176,7 @@ mod tests {
         )
         .unwrap();
         let told = config.publications().unwrap();
-        let told: Vec<_> = told.iter().map(|one| (one.topic.into_str(), &*one.address, one.high_water_mark)).collect();
+        let told: Vec<_> = told.iter().map(|one| (one.topic.name(), &*one.address, one.high_water_mark)).collect();
         let expected =
             [("hashtx", "tcp://127.0.0.1:1", 5), ("hashtx", "tcp://[::1]:2", 5), ("sequence", "ipc:///run/b", 7)];
         assert_eq!(told, expected);

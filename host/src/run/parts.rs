@@ -350,7 +350,7 @@ fn publish(loaded: &LoadedConfig, node: &Arc<dyn Node>) -> Result<Arc<[Publicati
         _ => RunError::Failed(error.to_string()),
     })?));
     let told = publications.into_iter().map(|one| Publication {
-        topic: format!("pub{}", one.topic.into_str()),
+        topic: format!("pub{}", one.topic.name()),
         address: one.address,
         high_water_mark: one.high_water_mark,
     });

@@ -34,7 +34,7 @@ pub fn metrics_error(loaded: &LoadedConfig, listen: SocketAddr, error: &io::Erro
 
 pub fn publish_error(loaded: &LoadedConfig, address: &str, error: &io::Error) -> RunError {
     let topics = loaded.config.notify.publications().unwrap_or_default();
-    let key = topics.iter().find(|one| one.address == address).map_or("", |one| one.topic.into_str());
+    let key = topics.iter().find(|one| one.address == address).map_or("", |one| one.topic.name());
     let reason = format!("cannot listen at {address}: {error}{}", remedy(error));
     loaded.error(&format!("notify.zmqpub{key}"), "", reason).into()
 }

@@ -109,7 +109,7 @@ struct Shared {
     attempts: AllAttempts,
     /// Wakes the thread that makes backups, if there is one; `None` once the host stops.
     backups_due: Mutex<Option<SyncSender<()>>>,
-    /// The host is stopping: long imports abort, and rescans stop until the next load.
+    /// The host is stopping: long imports abort, and no rescan starts.
     stopping: AtomicBool,
 }
 

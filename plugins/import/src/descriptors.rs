@@ -12,7 +12,9 @@ use outrigger_sdk::{Call, Reply, RpcError, RpcErrorCode, methods, typed};
 use serde_json::Value;
 
 use crate::locktimes;
-use crate::outcome::{Accepted, Checked, Item, Outcome};
+use crate::outcome::{
+    Accepted, Checked, Item, MISSING_PRIVATE_KEYS, Outcome, no_private_keys, not_expandable, private_keys_disabled,
+};
 use crate::request::{self, Fields, malformed, stored_time};
 use crate::rescan::{DESCRIPTOR, Reservation};
 use crate::{ImportPlugin, imported, store};
@@ -151,7 +153,7 @@ impl Checks<'_> {
         if self.call.rules.warns_of_locktimes {
             descriptors.iter().for_each(|descriptor| locktimes::warn(&descriptor.to_public_string(), warnings));
         }
-        descriptors.iter().try_for_each(|descriptor| self.check_unused(descriptor))?;
+        self.check_keys(&descriptors, warnings)?;
         // The wallet gets the multipath descriptor unsplit, so that it stores all of its paths or none.
         let text = match descriptors.as_slice() {
             [one] => one.to_private_string().unwrap_or_else(|| Secret::new(one.to_public_string())),
@@ -209,16 +211,36 @@ impl Checks<'_> {
         Ok(Some(((begin, end), next)))
     }
 
-    /// Checks the rules of `unused(KEY)`: only a wallet with private keys takes it, and only if neither the wallet nor an earlier
-    /// request of the call has its private key. The wallet checks the rules about private keys that hold for all descriptors.
+    /// Checks the rules about private keys, and that the descriptors can be expanded, as bitcoind does before it looks at the wallet's
+    /// descriptors. The wallet checks them again when it stores.
+    fn check_keys(&self, descriptors: &[Descriptor], warnings: &mut Vec<String>) -> Result<(), RpcError> {
+        let private_keys_enabled = self.wallet.private_keys_enabled;
+        if !private_keys_enabled && descriptors.iter().any(Descriptor::has_private_keys) {
+            return Err(private_keys_disabled());
+        }
+        for descriptor in descriptors {
+            descriptor.expand(0).map_err(|_| not_expandable())?;
+            if !private_keys_enabled {
+                if descriptor.is_unused() {
+                    return Err(RpcError::wallet("Cannot import unused() to wallet without private keys enabled"));
+                }
+                continue;
+            }
+            if !descriptor.has_private_keys() {
+                return Err(no_private_keys());
+            }
+            if descriptor.is_unused() {
+                self.check_unused(descriptor)?;
+            }
+        }
+        if private_keys_enabled && !descriptors.iter().all(Descriptor::has_all_private_keys) {
+            warnings.push(MISSING_PRIVATE_KEYS.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Refuses `unused(KEY)` if the wallet, or an earlier request of the call, has the private key.
     fn check_unused(&self, descriptor: &Descriptor) -> Result<(), RpcError> {
-        let takes_keys = self.wallet.private_keys_enabled;
-        if !descriptor.is_unused() || descriptor.has_private_keys() != takes_keys {
-            return Ok(());
-        }
-        if !takes_keys {
-            return Err(RpcError::wallet("Cannot import unused() to wallet without private keys enabled"));
-        }
         let held = self.call.host.wallet.hd_keys(self.call.scope)?;
         let is_held =
             |xpub: String| self.accepted.contains(&xpub) || held.iter().any(|key| key.has_private && key.xpub == xpub);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::request::refuse_quoting;
 
 /// The warning of a descriptor that lacks some of its private keys.
-const MISSING_PRIVATE_KEYS: &str =
+pub const MISSING_PRIVATE_KEYS: &str =
     "Not all private keys provided. Some wallet functionality may return unexpected errors";
 /// The warning of a descriptor that cannot become active.
 const UNKNOWN_OUTPUT_TYPE: &str = "Unknown output type, cannot set descriptor to active.";
@@ -58,8 +58,7 @@ impl Accepted<'_> {
     /// The outcome of the request after the wallet's answer.
     pub fn outcome(mut self, answer: Option<ImportOutcome>) -> Outcome {
         let refusal = match answer {
-            Some(ImportOutcome::Imported { missing_private_keys, unknown_output_type }) => {
-                self.warnings.extend(missing_private_keys.then(|| MISSING_PRIVATE_KEYS.to_owned()));
+            Some(ImportOutcome::Imported { unknown_output_type, .. }) => {
                 self.warnings.extend(unknown_output_type.then(|| UNKNOWN_OUTPUT_TYPE.to_owned()));
                 return Outcome { success: true, error: None, warnings: self.warnings, ranged: self.ranged };
             }
@@ -68,12 +67,8 @@ impl Accepted<'_> {
                 "The wallet already contains the private key for this address or script (\"{}\")",
                 script.to_hex_string()
             )),
-            Some(ImportOutcome::NotExpandable) => RpcError::wallet(
-                "Cannot expand descriptor. Probably because of hardened derivations without private keys provided",
-            ),
-            Some(ImportOutcome::NoPrivateKeys) => {
-                RpcError::wallet("Cannot import descriptor without private keys to a wallet with private keys enabled")
-            }
+            Some(ImportOutcome::NotExpandable) => not_expandable(),
+            Some(ImportOutcome::NoPrivateKeys) => no_private_keys(),
             Some(ImportOutcome::RangeShrinks { begin, end }) => {
                 let reason = format!("new range must include current range = [{begin},{end}]");
                 match self.item {
@@ -101,6 +96,14 @@ fn descriptor_not_added(text: &str) -> String {
 
 pub fn private_keys_disabled() -> RpcError {
     RpcError::wallet("Cannot import private keys to a wallet with private keys disabled")
+}
+
+pub fn not_expandable() -> RpcError {
+    RpcError::wallet("Cannot expand descriptor. Probably because of hardened derivations without private keys provided")
+}
+
+pub fn no_private_keys() -> RpcError {
+    RpcError::wallet("Cannot import descriptor without private keys to a wallet with private keys enabled")
 }
 
 /// The error if the wallet cannot store the `item`: "script", "key" or "address".

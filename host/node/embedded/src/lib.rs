@@ -5,7 +5,7 @@
 //! coins, transactions and tip of a submission, even of a reorganisation over many blocks, in one LMDB transaction
 //! before the reply.
 //!
-//! Lock order: the tree, LMDB's writer, the mempool. Submissions are decoded before any of them is taken.
+//! Lock order: the tree, LMDB's writer, the mempool. The selection for a block is locked before the mempool alone. Submissions are decoded before any of them is taken.
 //!
 //! One function validates a block. Connecting a block stores the result; a proposal (BIP 23) discards it. If the tip
 //! moved, the node replies after a sync to disk. A power loss may lose the last block of a side branch, but never

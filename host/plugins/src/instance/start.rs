@@ -336,7 +336,7 @@ fn sockets(plugin: &str, launch: &Launch<'_>, reach: &mut Vec<Reach>) -> Result<
         if rate.allows(drop) {
             tracing::warn!(
                 plugin = id,
-                kind = kind.into_str(),
+                kind = kind.name(),
                 "the host denied the plugin: {denial}; its reach has no such entry"
             );
         }

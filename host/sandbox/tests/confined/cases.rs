@@ -152,7 +152,7 @@ fn forbidden_things_are_refused_and_counted() {
         assert_eq!(denials.count, denied.len() as u64);
         for (kind, least) in [(Kind::Open, 8), (Kind::Connect, 1), (Kind::Fork, 3), (Kind::Ptrace, 2), (Kind::Kill, 2)]
         {
-            assert!(denials.by_kind[kind.into_str()].count >= least, "{denials:?}");
+            assert!(denials.by_kind[kind.name()].count >= least, "{denials:?}");
         }
         assert_eq!((denials.by_kind["bpf"].count, denials.by_kind["exec"].count), (1, 2));
         assert_eq!(denials.last.as_ref().unwrap().to_string(), "unknown");

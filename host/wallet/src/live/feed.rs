@@ -156,7 +156,7 @@ impl Feed {
     }
 
     /// Moves an idle wallet from block `from` to the adjacent block `to` if it is `untouched`. Returns false if the caller
-    /// must push the event: the wallet is touched or not idle.
+    /// must push the event: the wallet is touched or not idle. The caller keeps the feed busy, so the wallet does not fall behind meanwhile.
     pub fn pass(&self, from: BlockHash, to: Synced, untouched: impl FnOnce(&SyncPosition) -> bool) -> bool {
         let is_behind = self.is_behind();
         let mut state = self.state.lock();

@@ -141,7 +141,7 @@ impl Wallet {
                 }
             }
             Ok(End::Aborted) => {
-                // A rescan aborted by a client does not resume.
+                // A rescan aborted by a client does not resume, unless the host stops meanwhile.
                 if !self.shared.stopping.load(Ordering::SeqCst)
                     && let Err(error) = self.write(|write| write.delete(write.t.meta, b"rescan"))
                 {

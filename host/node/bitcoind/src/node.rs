@@ -16,7 +16,7 @@ use outrigger_service::mempool::{
     Admission, Candidate, ClusterLimits, FeeEstimate, MempoolEntry, MempoolInfo, Prioritised,
 };
 use outrigger_service::wire::Blob;
-use outrigger_upstream::{Upstream, UpstreamError};
+use outrigger_upstream::Upstream;
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -173,7 +173,7 @@ impl Node for BitcoindNode {
             Ok(states) => states.unvalidated(),
             // Before Bitcoin Core 26, or -rpcwhitelist forbids the method.
             Err(error) if error.code().is_some() => None,
-            Err(AskError::Upstream(UpstreamError::Forbidden)) => None,
+            Err(AskError::Forbidden(_)) => None,
             Err(error) => return Err(error.into()),
         };
         if let Some(hash) = unvalidated

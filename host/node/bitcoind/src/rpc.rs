@@ -96,7 +96,8 @@ impl Rpc {
         let (upstream, body) = (self.upstream.clone(), request(method, params.to_string().as_bytes()));
         let answer =
             self.wait(limit, async move { upstream.post("/", body, read_only).await?.collect(MAX_ANSWER).await });
-        answer.map_err(AskError::from).and_then(|answer| result(method, &answer)).map_err(|error| match error {
+        let answer = answer.map_err(|error| AskError::of(method, error)).and_then(|answer| result(method, &answer));
+        answer.map_err(|error| match error {
             AskError::Upstream(error) if !(read_only || error.is_without_effect()) => {
                 AskError::Lost { method: method.to_owned(), error }
             }
@@ -120,11 +121,12 @@ impl Rpc {
     /// Long-polls the node for a block, up to this time. Long polls are counted separately.
     pub fn wait_for_block(&self, milliseconds: u64) -> Result<(), AskError> {
         let (upstream, body) = (self.upstream.clone(), request(WAIT, json!([milliseconds]).to_string().as_bytes()));
-        let answer = self.wait(WAIT_LIMIT, async move { upstream.wait("/", body).await?.collect(MAX_ANSWER).await })?;
+        let answer = self.wait(WAIT_LIMIT, async move { upstream.wait("/", body).await?.collect(MAX_ANSWER).await });
+        let answer = answer.map_err(|error| AskError::of(WAIT, error))?;
         read(WAIT, &result(WAIT, &answer)?).map(|IgnoredAny| ())
     }
 
-    /// The results of several calls without effects, in order. If a call fails, its error takes the result's place.
+    /// The results of several calls of a method without effects, in order. If a call fails, its error takes the result's place.
     pub fn batch<T: DeserializeOwned>(&self, questions: &[Question]) -> Result<Vec<Result<T, AskError>>, AskError> {
         let mut answers = Vec::with_capacity(questions.len());
         for part in questions.chunks(MAX_BATCH) {
@@ -140,8 +142,9 @@ impl Rpc {
             (*method, params.as_bytes())
         });
         let (upstream, body) = (self.upstream.clone(), batch_request(calls));
-        let (status, reply) =
-            self.wait(TIMEOUT, async move { upstream.post("/", body, true).await?.collect(MAX_ANSWER).await })?;
+        let reply = self.wait(TIMEOUT, async move { upstream.post("/", body, true).await?.collect(MAX_ANSWER).await });
+        let method = questions.first().map_or("", |(method, _)| method);
+        let (status, reply) = reply.map_err(|error| AskError::of(method, error))?;
         let answers = read_batch(&reply, questions.len()).ok_or(UpstreamError::Strange(status))?;
         let answer = |(answer, (method, _)): (Result<Bytes, RpcError>, &Question)| {
             let method = *method;
@@ -154,7 +157,7 @@ impl Rpc {
     /// -rpcwhitelist first, then refuses the call without executing it.
     pub fn may_call(&self, method: &str) -> Result<bool, AskError> {
         match self.send(TIMEOUT, method, &Value::from(vec![0; TOO_MANY]), true) {
-            Err(AskError::Upstream(UpstreamError::Forbidden)) => Ok(false),
+            Err(AskError::Forbidden(_)) => Ok(false),
             Err(AskError::Rpc { .. }) | Ok(_) => Ok(true),
             Err(error) => Err(error),
         }

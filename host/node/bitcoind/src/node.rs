@@ -231,6 +231,10 @@ impl Node for BitcoindNode {
         Ok(Box::new(NodeSnapshot { follower: self.follower.clone(), network: self.settings.network, moment }))
     }
 
+    fn give_up(&self) {
+        self.rpc().give_up();
+    }
+
     fn observe(&self, observer: Arc<dyn Observer>) {
         self.follower.observe(observer);
     }

@@ -16,6 +16,8 @@ use parking_lot::Mutex;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
 
 use super::error::AskError;
 use super::needs;
@@ -39,9 +41,13 @@ const TOO_MANY: usize = 32;
 
 const MAX_BATCH: usize = 500;
 
+/// How long the stopping host waits for an answer.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+
 pub struct Rpc {
     upstream: Arc<Upstream>,
     runtime: Runtime,
+    stopping: watch::Sender<bool>,
     /// The number of replies that failed verification.
     pub unproven: AtomicU64,
     last_fault: Mutex<String>,
@@ -56,11 +62,17 @@ impl Rpc {
             .thread_name("bitcoind")
             .enable_all()
             .build()?;
-        Ok(Self { upstream, runtime, unproven: AtomicU64::new(0), last_fault: Mutex::default() })
+        let stopping = watch::Sender::default();
+        Ok(Self { upstream, runtime, stopping, unproven: AtomicU64::new(0), last_fault: Mutex::default() })
     }
 
     pub fn upstream(&self) -> &Arc<Upstream> {
         &self.upstream
+    }
+
+    /// The host stops: each request under way, and each later one, waits no longer than [`STOP_TIMEOUT`].
+    pub fn give_up(&self) {
+        self.stopping.send_replace(true);
     }
 
     /// Counts and logs false data from the node. `fault` says why it is false.
@@ -82,8 +94,17 @@ impl Rpc {
         work: impl Future<Output = Result<T, UpstreamError>> + Send + 'static,
     ) -> Result<T, UpstreamError> {
         let (done, answer) = sync_channel(1);
+        let mut stopping = self.stopping.subscribe();
         self.runtime.spawn(async move {
-            let answer = tokio::time::timeout(limit, work).await.unwrap_or(Err(UpstreamError::TimedOut));
+            let stopped = async {
+                // The sender lives as long as the runtime.
+                let _ = stopping.wait_for(|stopping| *stopping).await;
+                sleep(STOP_TIMEOUT).await;
+            };
+            let answer = tokio::select! {
+                answer = timeout(limit, work) => answer.unwrap_or(Err(UpstreamError::TimedOut)),
+                () = stopped => Err(UpstreamError::TimedOut),
+            };
             // The receiver waits below.
             let _ = done.send(answer);
         });

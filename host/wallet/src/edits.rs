@@ -1,7 +1,7 @@
 //! Small changes of stored data: avoid_reuse, texts of transactions, abandontransaction.
 
 use bitcoin::Txid;
-use outrigger_service::wallet::{MAX_TEXT_LEN, TxState, check_length};
+use outrigger_service::wallet::{MAX_TEXT_LEN, TxState, WalletTransaction, check_length};
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::error::Result;
@@ -23,11 +23,19 @@ impl Wallet {
     }
 
     pub fn abandon(&self, txid: Txid) -> ServiceResult<()> {
+        let check = |row: Option<WalletTransaction>| {
+            let state = row.ok_or_else(unknown_transaction)?.state;
+            let is_eligible = matches!(state, TxState::Inactive | TxState::Abandoned);
+            if is_eligible { Ok(state) } else { Err(not_eligible()) }
+        };
+        let state = check(self.store.tables.transaction(&*self.store.read()?, &txid)?)?;
+        // The node decides, since a transaction also counts as inactive while its mempool is unknown. Whoever abandons a
+        // payment pays again.
+        if state == TxState::Inactive && self.shared.node.mempool_entries(&[txid])?.iter().any(Option::is_some) {
+            return Err(not_eligible());
+        }
         Ok(self.write(|write| {
-            let row = write.t.transaction(write.reads(), &txid)?.ok_or_else(unknown_transaction)?;
-            if !matches!(row.state, TxState::Inactive | TxState::Abandoned) {
-                return Err(ServiceError::new(ErrorKind::Refused, "Transaction not eligible for abandonment").into());
-            }
+            check(write.t.transaction(write.reads(), &txid)?)?;
             write.mark_abandoned(txid)
         })?)
     }
@@ -44,6 +52,10 @@ impl Write<'_> {
         }
         self.put_row(&row)
     }
+}
+
+fn not_eligible() -> ServiceError {
+    ServiceError::new(ErrorKind::Refused, "Transaction not eligible for abandonment")
 }
 
 pub fn unknown_transaction() -> ServiceError {

@@ -182,6 +182,9 @@ pub trait Node: Send + Sync {
 
     fn observe(&self, observer: Arc<dyn Observer>);
 
+    /// Called when the host stops: lets requests fail soon that a node in another process does not answer.
+    fn give_up(&self) {}
+
     /// Flushes unsynced data to disk when the host stops.
     fn finish(&self) {}
 

@@ -47,7 +47,7 @@ pub fn report(
     let found = match chain_of(&rpc).map_err(|error| OpenError::of_first_question(&endpoint, error)) {
         Ok(found) => Some(found),
         Err(Err(error)) => return Err(open_error(loaded, error)),
-        Err(Ok(AskError::Upstream(UpstreamError::Forbidden))) => None,
+        Err(Ok(AskError::Forbidden(_))) => None,
         Err(Ok(error)) => return cannot(error),
     };
     let network = work::network(&loaded.config.network).ok();

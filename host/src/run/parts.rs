@@ -241,6 +241,8 @@ impl Parts {
     pub fn stop(&self) {
         let Standing { node, wallets, plugins, pool, .. } = &self.standing;
         plugins.tell(&Event::ShuttingDown);
+        // The calls of clients have ended. No other work may wait for a node that hangs.
+        node.give_up();
         self.switchboard.disconnect();
         plugins.stop();
         wallets.shutdown();

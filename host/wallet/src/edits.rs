@@ -5,7 +5,7 @@
 use bitcoin::consensus::deserialize;
 use bitcoin::{BlockHash, OutPoint, Transaction, Txid};
 use outrigger_service::chain::BlockRef;
-use outrigger_service::wallet::{MAX_TEXT_LEN, Ownership, TxState, check_length};
+use outrigger_service::wallet::{MAX_TEXT_LEN, Ownership, TxState, WalletTransaction, check_length};
 use outrigger_service::{ErrorKind, Result as ServiceResult, ServiceError};
 
 use super::error::Result;
@@ -38,11 +38,19 @@ impl Wallet {
     }
 
     pub fn abandon(&self, txid: Txid) -> ServiceResult<()> {
+        let check = |row: Option<WalletTransaction>| {
+            let state = row.ok_or_else(unknown_transaction)?.state;
+            let is_eligible = matches!(state, TxState::Inactive | TxState::Abandoned);
+            if is_eligible { Ok(state) } else { Err(not_eligible()) }
+        };
+        let state = check(self.store.tables.transaction(&*self.store.read()?, &txid)?)?;
+        // The node decides, since a transaction also counts as inactive while its mempool is unknown. Whoever abandons a
+        // payment pays again.
+        if state == TxState::Inactive && self.shared.node.mempool_entries(&[txid])?.iter().any(Option::is_some) {
+            return Err(not_eligible());
+        }
         Ok(self.write(|write| {
-            let row = write.t.transaction(write.reads(), &txid)?.ok_or_else(unknown_transaction)?;
-            if !matches!(row.state, TxState::Inactive | TxState::Abandoned) {
-                return Err(ServiceError::new(ErrorKind::Refused, "Transaction not eligible for abandonment").into());
-            }
+            check(write.t.transaction(write.reads(), &txid)?)?;
             write.mark_abandoned(txid)
         })?)
     }
@@ -162,6 +170,10 @@ impl Write<'_> {
         }
         Ok(unlocked)
     }
+}
+
+fn not_eligible() -> ServiceError {
+    ServiceError::new(ErrorKind::Refused, "Transaction not eligible for abandonment")
 }
 
 fn unknown_transaction() -> ServiceError {

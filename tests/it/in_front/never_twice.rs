@@ -1,7 +1,7 @@
 //! A payment with a lost answer is made once, despite cuts and kills: a client that retries after each error, and looks for
 //! its payment if it got no answer, never pays twice.
 
-use outrigger_tests::{Bitcoind, Client, Held, Host, NOBODY, Pending, Point, Relay, Reply, wait_for, wait_until};
+use outrigger_tests::{Bitcoind, Client, Held, Host, NOBODY, Pending, Point, Relay, Reply, wait_until};
 use serde_json::{Value, json};
 
 use super::start_behind_relay_with;
@@ -183,18 +183,36 @@ fn payment_not_accepted_by_the_node_is_kept_until_it_is_abandoned() {
     assert_eq!(warnings(&mut client), None);
     let txid = client.call("sendtoaddress", json!([NOBODY, 1]));
     test.check_conflicted(&txid, &refused);
+}
 
-    // The node is killed before it gets the payment. Abandoning the payment frees its coin.
+#[test]
+fn payment_is_not_abandoned_while_the_node_may_have_it() {
+    let Some(mut test) = Fixture::new(&[], 2, &[]) else { return };
+    let not_eligible = (-5, "Transaction not eligible for abandonment".to_owned());
+    // The answer of a killed node is lost.
     let (pending, held) = test.begin(("sendrawtransaction", Point::Request));
     test.node().kill();
     drop(held);
-    let abandoned = result(pending.finish());
-    check_unsent(&mut client, &abandoned);
-    client.call("abandontransaction", json!([abandoned]));
+    let txid = result(pending.finish());
+    let mut client = test.host.client();
+    check_unsent(&mut client, &txid);
+    assert_eq!(client.refused("abandontransaction", json!([txid])), (-28, "Waiting for bitcoind...".to_owned()));
     test.node().start_again();
-    let txid = wait_for("the node is back", || client.try_call("sendtoaddress", json!([NOBODY, 1, "rent"])).ok());
-    assert_ne!(txid, abandoned);
-    test.check_conflicted(&txid, &abandoned);
+    test.check_paid_once(Some(&txid));
+    // The node has accepted the payment, and the host starts before it.
+    let txid = client.call("sendtoaddress", json!([NOBODY, 1, "rent"]));
+    assert_eq!(client.refused("abandontransaction", json!([txid])), not_eligible);
+    test.node().stop();
+    test.host.kill();
+    test.host = test.host.start_again();
+    let mut client = test.host.client();
+    wait_until("the wallet is loaded", || client.call("listwallets", json!([])) == json!(["w"]));
+    check_unsent(&mut client, &txid);
+    assert_eq!(client.refused("abandontransaction", json!([txid])).0, -28);
+    test.node().start_again();
+    wait_until("calls are passed on", || client.try_call("getblockcount", json!([])).is_ok());
+    assert_eq!(client.refused("abandontransaction", json!([txid])), not_eligible);
+    test.check_paid_once(Some(&txid));
 }
 
 fn check_unsent(client: &mut Client, txid: &Value) {

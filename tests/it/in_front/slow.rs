@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use outrigger_tests::{Bitcoind, Client, Host, Pending, Point, Relay, RpcFailure, wait_until};
 use serde_json::{Value, json};
 
-use super::{ADDRESS, start, start_behind_relay};
+use super::{ADDRESS, start, start_behind_relay, start_behind_relay_with};
 
 const SET_TIME: u64 = 2_000_000_000;
 
@@ -72,6 +73,22 @@ fn slow_calls_block_no_others_and_the_host_retries_only_cut_calls_without_effect
         assert_eq!(more, done, "{point:?}");
     }
     check_two_payments(&host, &relay);
+}
+
+#[test]
+fn host_stops_in_time_although_a_rescan_waits_for_a_node_that_hangs() {
+    let Some((mut host, relay)) = start_behind_relay_with(&[], &["rpc.shutdown_grace_seconds=1"]) else { return };
+    let mut wallet = host.new_wallet("w");
+    wallet.call("generatetoaddress", json!([5, ADDRESS]));
+    // The rescan's first question.
+    let held = relay.hold("getindexinfo", Point::Request);
+    let scanned = host.client().wallet("w").begin_call("rescanblockchain", json!([]));
+    let held = held.recv().unwrap();
+    let begun = Instant::now();
+    assert!(host.terminate().success());
+    // Half of what the unit for systemd allows.
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    drop((held, scanned));
 }
 
 /// Writes a bitcoind reply whose result is a text of `length` bytes, quotation marks included.

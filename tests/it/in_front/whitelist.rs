@@ -3,11 +3,12 @@
 use outrigger_tests::Client;
 use serde_json::{Value, json};
 
+use super::nodes::import;
 use super::{ADDRESS, start};
 
 /// The methods that the host itself calls, and those that the tests call.
 const ALLOWED: &str = "-rpcwhitelist=__cookie__:getbestblockhash,getblock,getblockchaininfo,getblockcount,getblockhash,getblockheader,\
-                       getindexinfo,getmempoolentry,getmempoolinfo,getnetworkinfo,getrawmempool,getrawtransaction,getrpcinfo,getzmqnotifications,generatetoaddress,help,\
+                       getdescriptorinfo,getindexinfo,getmempoolentry,getmempoolinfo,getnetworkinfo,getrawmempool,getrawtransaction,getrpcinfo,getzmqnotifications,generatetoaddress,help,\
                        pruneblockchain,stop,uptime,waitfornewblock";
 
 fn answers(client: &mut Client, methods: &[&str]) -> Vec<Value> {
@@ -38,6 +39,22 @@ fn methods_that_the_node_refuses_fail_alone_in_a_batch_and_do_not_wait() {
     let id = format!("{}1", hash.as_str().unwrap());
     let call = json!({"id": 1, "method": "getblocktemplate", "params": [{"rules": ["segwit"], "longpollid": id}]});
     assert_eq!(client.post(&call.to_string()).status, 403);
+}
+
+#[test]
+fn rescan_reads_every_block_if_the_node_refuses_getblockfilter() {
+    for index in ["-blockfilterindex=0", "-blockfilterindex=1"] {
+        let Some(host) = start(&[ALLOWED, index]) else { return };
+        let (mut client, mut owner) = (host.client(), host.new_wallet("owner"));
+        let mine = owner.call("getnewaddress", json!([]));
+        client.call("generatetoaddress", json!([5, mine]));
+        client.call("generatetoaddress", json!([100, ADDRESS]));
+        let (mut wallet, answer) = import(&mut client, "w", &mine);
+        assert_eq!(answer["success"], json!(true), "{answer}");
+        assert_eq!(wallet.call("getwalletinfo", json!([]))["txcount"], json!(5));
+        let (_, message) = owner.refused("sendtoaddress", json!([ADDRESS, 1]));
+        assert_eq!(message, "the node's -rpcwhitelist refuses estimatesmartfee");
+    }
 }
 
 #[test]

@@ -11,6 +11,9 @@ use outrigger_values::{RpcError, RpcErrorCode};
 pub enum AskError {
     #[error(transparent)]
     Upstream(#[from] UpstreamError),
+    /// The host's user may not call the method. The node executed nothing.
+    #[error("the node's -rpcwhitelist refuses {0}")]
+    Forbidden(String),
     /// The answer to a call with effects was lost: the node may have executed the call.
     #[error("{}", lost_message(.method, .error))]
     Lost { method: String, error: UpstreamError },
@@ -25,6 +28,14 @@ pub enum AskError {
 }
 
 impl AskError {
+    /// The error of a request that calls this method.
+    pub fn of(method: &str, error: UpstreamError) -> Self {
+        match error {
+            UpstreamError::Forbidden => Self::Forbidden(method.to_owned()),
+            error => Self::Upstream(error),
+        }
+    }
+
     pub fn form(method: &str, error: &dyn std::fmt::Display) -> Self {
         Self::Form { method: method.to_owned(), reason: error.to_string() }
     }
@@ -33,7 +44,7 @@ impl AskError {
     pub fn is_without_effect(&self) -> bool {
         match self {
             Self::Upstream(error) => error.is_without_effect(),
-            Self::Rpc { .. } => true,
+            Self::Rpc { .. } | Self::Forbidden(_) => true,
             Self::Lost { .. } | Self::Form { .. } | Self::Unproven(_) => false,
         }
     }
@@ -57,13 +68,17 @@ pub fn known<T>(answer: Result<T, AskError>) -> Result<Option<T>, AskError> {
 impl From<AskError> for NodeError {
     fn from(error: AskError) -> Self {
         match &error {
-            AskError::Upstream(inner) if inner.is_absent() => Self::Unavailable(error.to_string()),
+            // The reason is for the log alone: it may name the file of the credentials.
+            AskError::Upstream(inner) if inner.is_absent() => {
+                tracing::debug!(%error, "the node does not answer");
+                Self::Unavailable("Waiting for bitcoind...".to_owned())
+            }
             // Temporary, like a node that is away: callers retry.
             AskError::Upstream(UpstreamError::Overloaded | UpstreamError::Foreign(_)) | AskError::Unproven(_) => {
                 Self::Unavailable(error.to_string())
             }
             AskError::Upstream(UpstreamError::Ended(_)) => Self::Withheld(error.to_string()),
-            AskError::Upstream(UpstreamError::Forbidden) => Self::Refused(error.to_string()),
+            AskError::Forbidden(_) => Self::Refused(error.to_string()),
             // Warming up, as below.
             AskError::Upstream(UpstreamError::NotReady(inner)) => Self::Unavailable(inner.message.clone()),
             AskError::Lost { .. } => Self::OutcomeUnknown(error.to_string()),
@@ -178,5 +193,20 @@ impl OpenError {
             AskError::Upstream(UpstreamError::Unauthorized) => Err(Self::Credentials(endpoint.to_string())),
             error => Ok(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use outrigger_upstream::Login;
+
+    use super::*;
+
+    #[test]
+    fn clients_do_not_learn_the_path_of_the_cookie() {
+        let error = Login::Cookie("/nowhere/.cookie".into()).read().unwrap_err();
+        let error = AskError::Upstream(error.into());
+        assert!(error.to_string().starts_with("/nowhere/.cookie"), "the log names it");
+        assert_eq!(NodeError::from(error), NodeError::Unavailable("Waiting for bitcoind...".into()));
     }
 }

@@ -16,7 +16,7 @@ use outrigger_service::mempool::{
     Admission, Candidate, ClusterLimits, FeeEstimate, MempoolEntry, MempoolInfo, Prioritised,
 };
 use outrigger_service::wire::Blob;
-use outrigger_upstream::{Upstream, UpstreamError};
+use outrigger_upstream::Upstream;
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -163,7 +163,7 @@ impl Node for BitcoindNode {
             Ok(states) => states.unvalidated(),
             // Before Bitcoin Core 26, or -rpcwhitelist forbids the method.
             Err(error) if error.code().is_some() => None,
-            Err(AskError::Upstream(UpstreamError::Forbidden)) => None,
+            Err(AskError::Forbidden(_)) => None,
             Err(error) => return Err(error.into()),
         };
         if let Some(hash) = unvalidated
@@ -219,6 +219,10 @@ impl Node for BitcoindNode {
     fn snapshot(&self) -> Result<Box<dyn Snapshot>> {
         let moment = self.follower.moment()?;
         Ok(Box::new(NodeSnapshot { follower: self.follower.clone(), network: self.settings.network, moment }))
+    }
+
+    fn give_up(&self) {
+        self.rpc().give_up();
     }
 
     fn observe(&self, observer: Arc<dyn Observer>) {

@@ -16,6 +16,8 @@ use parking_lot::Mutex;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
 
 use super::error::AskError;
 use super::needs;
@@ -34,9 +36,13 @@ const TOO_MANY: usize = 32;
 
 const MAX_BATCH: usize = 500;
 
+/// How long the stopping host waits for an answer.
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+
 pub struct Rpc {
     upstream: Arc<Upstream>,
     runtime: Runtime,
+    stopping: watch::Sender<bool>,
     /// The number of replies that failed verification.
     pub unproven: AtomicU64,
     last_fault: Mutex<String>,
@@ -51,11 +57,17 @@ impl Rpc {
             .thread_name("bitcoind")
             .enable_all()
             .build()?;
-        Ok(Self { upstream, runtime, unproven: AtomicU64::new(0), last_fault: Mutex::default() })
+        let stopping = watch::Sender::default();
+        Ok(Self { upstream, runtime, stopping, unproven: AtomicU64::new(0), last_fault: Mutex::default() })
     }
 
     pub fn upstream(&self) -> &Arc<Upstream> {
         &self.upstream
+    }
+
+    /// The host stops: each request under way, and each later one, waits no longer than [`STOP_TIMEOUT`].
+    pub fn give_up(&self) {
+        self.stopping.send_replace(true);
     }
 
     /// Counts and logs false data from the node. `fault` says why it is false.
@@ -77,8 +89,17 @@ impl Rpc {
         work: impl Future<Output = Result<T, UpstreamError>> + Send + 'static,
     ) -> Result<T, UpstreamError> {
         let (done, answer) = sync_channel(1);
+        let mut stopping = self.stopping.subscribe();
         self.runtime.spawn(async move {
-            let answer = tokio::time::timeout(limit, work).await.unwrap_or(Err(UpstreamError::TimedOut));
+            let stopped = async {
+                // The sender lives as long as the runtime.
+                let _ = stopping.wait_for(|stopping| *stopping).await;
+                sleep(STOP_TIMEOUT).await;
+            };
+            let answer = tokio::select! {
+                answer = timeout(limit, work) => answer.unwrap_or(Err(UpstreamError::TimedOut)),
+                () = stopped => Err(UpstreamError::TimedOut),
+            };
             // The receiver waits below.
             let _ = done.send(answer);
         });
@@ -91,7 +112,8 @@ impl Rpc {
         let (upstream, body) = (self.upstream.clone(), request(method, params.to_string().as_bytes()));
         let answer =
             self.wait(limit, async move { upstream.post("/", body, read_only).await?.collect(MAX_ANSWER).await });
-        answer.map_err(AskError::from).and_then(|answer| result(method, &answer)).map_err(|error| match error {
+        let answer = answer.map_err(|error| AskError::of(method, error)).and_then(|answer| result(method, &answer));
+        answer.map_err(|error| match error {
             AskError::Upstream(error) if !(read_only || error.is_without_effect()) => {
                 AskError::Lost { method: method.to_owned(), error }
             }
@@ -115,11 +137,12 @@ impl Rpc {
     /// Long-polls the node for a block, up to this time. Long polls are counted separately.
     pub fn wait_for_block(&self, milliseconds: u64) -> Result<(), AskError> {
         let (upstream, body) = (self.upstream.clone(), request(WAIT, json!([milliseconds]).to_string().as_bytes()));
-        let answer = self.wait(WAIT_LIMIT, async move { upstream.wait("/", body).await?.collect(MAX_ANSWER).await })?;
+        let answer = self.wait(WAIT_LIMIT, async move { upstream.wait("/", body).await?.collect(MAX_ANSWER).await });
+        let answer = answer.map_err(|error| AskError::of(WAIT, error))?;
         read(WAIT, &result(WAIT, &answer)?).map(|IgnoredAny| ())
     }
 
-    /// The results of several calls without effects, in order. If a call fails, its error takes the result's place.
+    /// The results of several calls of a method without effects, in order. If a call fails, its error takes the result's place.
     pub fn batch<T: DeserializeOwned>(&self, questions: &[Question]) -> Result<Vec<Result<T, AskError>>, AskError> {
         let mut answers = Vec::with_capacity(questions.len());
         for part in questions.chunks(MAX_BATCH) {
@@ -135,8 +158,9 @@ impl Rpc {
             (*method, params.as_bytes())
         });
         let (upstream, body) = (self.upstream.clone(), batch_request(calls));
-        let (status, reply) =
-            self.wait(TIMEOUT, async move { upstream.post("/", body, true).await?.collect(MAX_ANSWER).await })?;
+        let reply = self.wait(TIMEOUT, async move { upstream.post("/", body, true).await?.collect(MAX_ANSWER).await });
+        let method = questions.first().map_or("", |(method, _)| method);
+        let (status, reply) = reply.map_err(|error| AskError::of(method, error))?;
         let answers = read_batch(&reply, questions.len()).ok_or(UpstreamError::Strange(status))?;
         let answer = |(answer, (method, _)): (Result<Bytes, RpcError>, &Question)| {
             let method = *method;
@@ -149,7 +173,7 @@ impl Rpc {
     /// -rpcwhitelist first, then refuses the call without executing it.
     pub fn may_call(&self, method: &str) -> Result<bool, AskError> {
         match self.send(TIMEOUT, method, &Value::from(vec![0; TOO_MANY]), true) {
-            Err(AskError::Upstream(UpstreamError::Forbidden)) => Ok(false),
+            Err(AskError::Forbidden(_)) => Ok(false),
             Err(AskError::Rpc { .. }) | Ok(_) => Ok(true),
             Err(error) => Err(error),
         }

@@ -51,6 +51,7 @@ struct IndexState {
 pub fn has_filters(rpc: &Rpc) -> bool {
     let answer = rpc.ask::<IndexAnswer>("getindexinfo", &json!([]));
     answer.is_ok_and(|answer| answer.filters.is_some_and(|index| index.synced))
+        && rpc.may_call("getblockfilter").unwrap_or(false)
 }
 
 /// The abilities that a node of this release reports. An index that is still being built counts.
@@ -133,7 +134,7 @@ fn may_match<'a>(filter: &[u8], block: &BlockHash, scripts: impl Iterator<Item =
         || BlockFilterReader::new(block).match_any(&mut &*filter, scripts).unwrap_or(true)
 }
 
-/// Fetches the filters of these blocks. A filter is `None` if the node lacks it.
+/// Fetches the filters of these blocks. A filter is `None` if the node lacks it, or its -rpcwhitelist refuses getblockfilter.
 fn fetch(rpc: &Rpc, filters: &Filters, entries: &[&Entry]) -> Result<Vec<Option<Vec<u8>>>> {
     if filters.mean.load(Ordering::Relaxed) >= REST_FROM
         && let Some(fetched) = fetch_by_rest(rpc, entries)?
@@ -141,7 +142,10 @@ fn fetch(rpc: &Rpc, filters: &Filters, entries: &[&Entry]) -> Result<Vec<Option<
         return Ok(fetched);
     }
     let questions: Vec<Question> = entries.iter().map(|entry| ("getblockfilter", json!([entry.hash()]))).collect();
-    let answers = rpc.batch::<FilterAnswer>(&questions)?;
+    let answers = match rpc.batch::<FilterAnswer>(&questions) {
+        Err(AskError::Forbidden(_)) => return Ok(vec![None; entries.len()]),
+        answers => answers?,
+    };
     let fetched: Vec<Option<Vec<u8>>> =
         answers.into_iter().map(|answer| answer.ok().map(|FilterAnswer { filter: Hex(bytes) }| bytes)).collect();
     let (count, bytes) = fetched.iter().flatten().fold((0, 0), |(count, bytes), one| (count + 1, bytes + one.len()));

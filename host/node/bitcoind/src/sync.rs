@@ -219,7 +219,7 @@ impl Follower {
     fn confirm(&self, _: &MutexGuard<'_, ()>) -> Result<bool, SyncError> {
         let passed = self.passed.load(Ordering::SeqCst);
         let synced = self.sync_to_best();
-        let away = matches!(&synced, Err(SyncError::Ask(AskError::Upstream(_))));
+        let away = matches!(&synced, Err(SyncError::Ask(AskError::Upstream(_) | AskError::Forbidden(_))));
         if !self.reached.swap(!away, Ordering::Relaxed) && !away {
             self.returns.note();
         }

@@ -106,6 +106,11 @@ fn a_payment_that_the_node_may_have_accepted_is_kept() {
     same("no answer", send(tester, &payment).unwrap(), None);
     same("until the mempool tells of it", state(tester, &payment), TxState::Inactive);
     same("it is told of", tester.told().last(), Some(&payment.compute_txid()));
+    let abandon = || tester.ask(|host, scope| host.pay.abandon(scope, payment.compute_txid()));
+    refused("while the node has it", abandon(), ErrorKind::Refused);
+    tester.node().faults.set_absent(true);
+    refused("while the node is away", abandon(), ErrorKind::NodeUnavailable);
+    tester.node().faults.set_absent(false);
     tester.node().faults.set_lost(None);
     tester.tell(tester.node().untold());
     same("then", state(tester, &payment), TxState::InMempool);

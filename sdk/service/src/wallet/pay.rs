@@ -38,7 +38,7 @@ service! {
         /// Abandons a transaction that is neither in the chain nor in the mempool, and the wallet's transactions that build on it. This
         /// frees the coins that they spend. An abandoned transaction counts again if the wallet sees it again. Does nothing if it is
         /// abandoned already. `NotFound` if the wallet does not have it; `Refused` if it is in the chain, in the mempool, or
-        /// [`TxState::Conflicted`].
+        /// [`TxState::Conflicted`]; `NodeUnavailable` while the node cannot say whether it is in the mempool.
         fn abandon(txid: Txid) -> ();
         /// Sets the feerate of payments that name none, until the wallet is unloaded; none: estimates it again.
         fn set_pay_feerate(feerate: Option<FeeRate>) -> ();

@@ -4,7 +4,8 @@ use bitcoin::ScriptBuf;
 use outrigger_tests::{Client, Host, RECORDED, bitcoind, built, miner, recorded, recorded_chain, wait_until};
 use serde_json::{Value, json};
 
-use super::{ADDRESS, pay, start_with};
+use super::identity::in_front_of;
+use super::{ADDRESS, answer, pay, start_with};
 
 pub const MINING: &str =
     "{ file = \"mining\", trusted = true, grants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"] }";
@@ -146,6 +147,34 @@ fn blocks_and_headers_are_refused_for_the_reasons_of_the_node() {
         assert_eq!(node.call("getbestblockhash", json!([])), tip, "{name}");
     }
     assert!(differ.is_empty(), "{} verdicts differ:\n{}", differ.len(), differ.join("\n"));
+}
+
+#[test]
+fn mining_group_answers_as_the_node_on_a_signet_and_without_peers() {
+    for chain in ["signet", "main"] {
+        let Some(host) = in_front_of(chain, &[], &[&format!("plugins=[{MINING}]")]) else { return };
+        let (mut client, mut node) = (host.client(), host.node_client());
+        for (method, params) in [
+            ("getblocktemplate", json!([{}])),
+            ("getblocktemplate", request()),
+            ("getblocktemplate", json!([{"rules": ["signet"]}])),
+            ("getblocktemplate", json!([{"rules": ["segwit", "signet"]}])),
+            ("getmininginfo", json!([])),
+            ("submitheader", json!(["00".repeat(79)])),
+            ("submitheader", json!(["00".repeat(80)])),
+            ("preciousblock", json!(["77".repeat(32)])),
+        ] {
+            let [ours, theirs] = [&mut client, &mut node].map(|client| {
+                let mut answer = answer(client, method, &params);
+                let changing = ["longpollid", "curtime", "currentblockweight", "currentblocktx"];
+                if let Some(answer) = answer.as_object_mut() {
+                    changing.iter().for_each(|key| drop(answer.shift_remove(*key)));
+                }
+                answer.to_string()
+            });
+            assert_eq!(ours, theirs, "{chain}: {method} {params}");
+        }
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use outrigger_disk::StoreError;
 use outrigger_node::{ChainIdentity, NodeError};
 use outrigger_standard::release;
 use outrigger_upstream::{Endpoint, Method, NO_BITCOIND, UpstreamError, lost_message, method};
-use outrigger_values::RpcError;
+use outrigger_values::{RpcError, RpcErrorCode};
 
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
@@ -63,8 +63,12 @@ impl From<AskError> for NodeError {
             AskError::Form { method: name, reason } if method(name).is_some_and(Method::has_effects) => {
                 Self::OutcomeUnknown(lost_message(name, reason))
             }
-            AskError::Rpc { error: inner, .. } if inner.code.0 == -28 => Self::Unavailable(inner.message.clone()),
-            AskError::Rpc { error: inner, .. } => Self::Refused(inner.message.clone()),
+            AskError::Rpc { error: RpcError { code, message }, .. } => match *code {
+                RpcErrorCode::IN_WARMUP => Self::Unavailable(message.clone()),
+                RpcErrorCode::CLIENT_NOT_CONNECTED => Self::Unconnected(message.clone()),
+                RpcErrorCode::CLIENT_IN_INITIAL_DOWNLOAD => Self::Downloading(message.clone()),
+                _ => Self::Refused(message.clone()),
+            },
             _ => Self::Internal(error.to_string()),
         }
     }

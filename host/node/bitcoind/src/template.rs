@@ -14,12 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::answers::Hex;
 use super::blocks::transaction;
-use super::error::AskError;
 use super::rpc::{INVALID_ADDRESS_OR_KEY, METHOD_NOT_FOUND, Rpc};
-
-/// bitcoind's error codes if the node has no peers, or is in its initial download.
-const NOT_CONNECTED: i32 = -9;
-const INITIAL_DOWNLOAD: i32 = -10;
 
 /// `getblocktemplate`.
 #[derive(Deserialize)]
@@ -34,6 +29,7 @@ pub struct Template {
     mintime: u32,
     curtime: u64,
     bits: String,
+    signet_challenge: Option<Hex>,
 }
 
 #[derive(Deserialize)]
@@ -48,15 +44,11 @@ struct TemplateTransaction {
 }
 
 impl Template {
-    /// Requests a template on the node's tip. Fails with `Unavailable` if the node has no peers or is in its initial download.
+    /// Requests a template on the node's tip. Fails with `Unconnected` if the node has no peers, and with `Downloading` if it is in its
+    /// initial download.
     pub fn ask(rpc: &Rpc, network: Network) -> Result<Self> {
         let rules: &[&str] = if network == Network::Signet { &["segwit", "signet"] } else { &["segwit"] };
-        match rpc.ask("getblocktemplate", &json!([{"rules": rules}])) {
-            Err(AskError::Rpc { error, .. }) if matches!(error.code.0, NOT_CONNECTED | INITIAL_DOWNLOAD) => {
-                Err(NodeError::Unavailable(error.message))
-            }
-            answer => Ok(answer?),
-        }
+        Ok(rpc.ask("getblocktemplate", &json!([{"rules": rules}]))?)
     }
 
     fn fees(&self) -> Amount {
@@ -79,6 +71,7 @@ impl Template {
                 .ok_or_else(|| form("coinbasevalue"))?,
             rules: self.rules.clone(),
             available: available.collect::<Result<_>>()?,
+            signet_challenge: self.signet_challenge.as_ref().map(|challenge| challenge.0.clone().into()),
         })
     }
 }

@@ -173,9 +173,11 @@ fn mining_group_answers_as_the_node_on_a_signet_and_without_peers() {
         ] {
             let [ours, theirs] = [&mut client, &mut node].map(|client| {
                 let mut answer = answer(client, method, &params);
-                let changing = ["longpollid", "curtime", "currentblockweight", "currentblocktx"];
+                // The host's request for a template counts as one of the node's; Bitcoin Knots also reports its size.
+                let is_changing =
+                    |key: &str| ["longpollid", "curtime"].contains(&key) || key.starts_with("currentblock");
                 if let Some(answer) = answer.as_object_mut() {
-                    changing.iter().for_each(|key| drop(answer.shift_remove(*key)));
+                    answer.retain(|key, _| !is_changing(key));
                 }
                 answer.to_string()
             });

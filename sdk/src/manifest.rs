@@ -131,6 +131,8 @@ pub struct Manifest {
 #[derive(Clone, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Requires {
+    /// The embedded chain. In front of a bitcoind, the node answers such a plugin's methods itself.
+    pub embedded: bool,
     /// The only network that the plugin supports: `main`, `test`, `testnet4`, `signet` or `regtest`.
     pub network: Option<String>,
     /// The earliest release of Bitcoin Core, such as 28. The development chain counts as the latest.

@@ -9,6 +9,12 @@ pub enum NodeError {
     /// The node cannot be reached, or is not ready yet.
     #[error("{0}")]
     Unavailable(String),
+    /// The node makes no block templates, since it has no peers.
+    #[error("{0}")]
+    Unconnected(String),
+    /// The node makes no block templates, since it is in its initial download.
+    #[error("{0}")]
+    Downloading(String),
     /// The host did not send the request, since it cannot tell which node would get it.
     #[error("{0}")]
     Withheld(String),
@@ -33,6 +39,8 @@ impl From<NodeError> for ServiceError {
     fn from(error: NodeError) -> Self {
         let kind = match error {
             NodeError::Unavailable(_) => ErrorKind::NodeUnavailable,
+            NodeError::Unconnected(_) => ErrorKind::NodeUnconnected,
+            NodeError::Downloading(_) => ErrorKind::NodeDownloading,
             NodeError::Unsupported(_) => ErrorKind::Unsupported,
             NodeError::UnknownBlock(_) => ErrorKind::NotFound,
             NodeError::Withheld(_) | NodeError::Refused(_) => ErrorKind::Refused,

@@ -99,8 +99,9 @@ fn describe(manifest: &Manifest, header: &ManifestHeader, place: Vec<String>) ->
 
 /// What the plugin requires of the node; `None` if nothing.
 fn requires(requires: &Requires) -> Option<String> {
-    let Requires { network, release, txindex, blockfilterindex, spent_outputs } = requires;
+    let Requires { embedded, network, release, txindex, blockfilterindex, spent_outputs } = requires;
     let needs = [
+        embedded.then(|| "the embedded chain".to_owned()),
         network.as_ref().map(|network| format!("the network {}", printable(network))),
         release.map(|release| format!("Bitcoin Core {release} or later")),
         txindex.then(|| "txindex=1".to_owned()),

@@ -37,7 +37,7 @@ pub fn check(args: &RunArgs, before: Before) -> Result<String, RunError> {
     if let Ok(network) = work::network(&config.network) {
         for (position, manifest) in &required {
             let refused = |reason| format!("plugin '{}' {reason}", manifest.id);
-            requirements::check_network(&manifest.requires, network)
+            requirements::check_chain(&manifest.requires, network, config.backend.is_some())
                 .map_err(|reason| loaded.plugin_error(Some(*position), "file", refused(reason)))?;
         }
     }

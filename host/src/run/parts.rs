@@ -195,7 +195,7 @@ impl Parts {
             deadline: seconds(config.rpc.call_deadline_seconds),
             isolation: config.plugin_defaults.isolated,
             executable: executable.clone(),
-            requirements: requirements::of_node(&node),
+            requirements: requirements::of_node(&node, config.backend.is_some()),
             builtins: &builtins::RESERVED,
             reread: reread(args, &config.network),
             fatal: frame.stop_for(),

@@ -7,12 +7,12 @@ use outrigger_node::{Abilities, Node};
 use outrigger_plugins::registry::Requirements;
 use outrigger_sdk::manifest::Requires;
 
-/// Returns a function that checks a plugin's requirements against the node. If the node does not answer, it checks only the network, and
-/// the plugin's calls may fail later.
-pub fn of_node(node: &Arc<dyn Node>) -> Requirements {
+/// Returns a function that checks a plugin's requirements against the node, which may be a bitcoind (`in_front`). If the node does not
+/// answer, it checks only what [`check_chain`] does, and the plugin's calls may fail later.
+pub fn of_node(node: &Arc<dyn Node>, in_front: bool) -> Requirements {
     let node = node.clone();
     Box::new(move |requires| {
-        check_network(requires, node.network())?;
+        check_chain(requires, node.network(), in_front)?;
         let asks_node =
             requires.release.is_some() || requires.txindex || requires.blockfilterindex || requires.spent_outputs;
         if !asks_node {
@@ -28,8 +28,11 @@ pub fn of_node(node: &Arc<dyn Node>) -> Requirements {
     })
 }
 
-/// Checks the network. The error follows the plugin's name.
-pub fn check_network(requires: &Requires, network: Network) -> Result<(), String> {
+/// Checks the kind of the chain and its network. The error follows the plugin's name.
+pub fn check_chain(requires: &Requires, network: Network, in_front: bool) -> Result<(), String> {
+    if requires.embedded && in_front {
+        return Err("is for the embedded chain: in front of a bitcoind, the node answers its methods".into());
+    }
     let own = network.to_core_arg();
     match &requires.network {
         Some(wanted) if wanted != own => Err(format!("is for the network {wanted}, and the host's is {own}")),
@@ -77,8 +80,12 @@ mod tests {
         .unwrap();
         assert_eq!(check(&all, &Abilities::ALL), Ok(()));
         let main = serde_json::from_str(r#"{"network": "main"}"#).unwrap();
-        let refused = check_network(&main, Network::Regtest).unwrap_err();
+        let refused = check_chain(&main, Network::Regtest, true).unwrap_err();
         assert_eq!(refused, "is for the network main, and the host's is regtest");
-        assert_eq!(check_network(&main, Network::Bitcoin), Ok(()));
+        assert_eq!(check_chain(&main, Network::Bitcoin, true), Ok(()));
+        let embedded = serde_json::from_str(r#"{"embedded": true}"#).unwrap();
+        let refused = check_chain(&embedded, Network::Regtest, true).unwrap_err();
+        assert_eq!(refused, "is for the embedded chain: in front of a bitcoind, the node answers its methods");
+        assert_eq!(check_chain(&embedded, Network::Regtest, false), Ok(()));
     }
 }

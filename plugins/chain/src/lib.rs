@@ -52,6 +52,7 @@ pub struct ChainPlugin {
     id = "chain",
     summary = "The chain and the mempool, raw transactions, addresses and descriptors",
     services = ["chain/1", "mempool/1", "log/1"],
+    requires(embedded),
     events = ["tip"],
     restartable,
     methods = [

@@ -3,11 +3,13 @@
 use bitcoin::{CompactTarget, Network, SignedAmount};
 use outrigger_kit::blocks::{decode_header, find_block};
 use outrigger_kit::without_nulls;
-use outrigger_sdk::service::chain::{BlockInfo, BlockRef};
+use outrigger_sdk::params::encode_hex;
+use outrigger_sdk::service::ErrorKind;
+use outrigger_sdk::service::chain::{BlockInfo, BlockRef, NextBlock};
 use outrigger_sdk::service::mempool::Prioritised;
 use outrigger_sdk::standard::policy::BLOCK_FEERATE;
 use outrigger_sdk::standard::work;
-use outrigger_sdk::{Call, RpcError, amount, methods, params};
+use outrigger_sdk::{Call, Reply, RpcError, amount, methods, params};
 use serde_json::{Value, json};
 
 use crate::MiningPlugin;
@@ -21,15 +23,27 @@ impl MiningPlugin {
     ///
     /// # Result
     /// {"blocks": n, "currentblockweight": n, "currentblocktx": n, "bits": "hex", "difficulty": n, "target": "hex",
-    /// "networkhashps": n, "pooledtx": n, "chain": "name", "next": {...}, "warnings": []}    (json object)
-    /// currentblockweight and currentblocktx are present after the first template.
+    /// "networkhashps": n, "pooledtx": n, "chain": "name", "next": {...}, "signet_challenge": "hex", "warnings":
+    /// []}    (json object) currentblockweight and currentblocktx are present after the first template,
+    /// signet_challenge on a signet.
     #[method(category = "Mining", inline)]
-    fn getmininginfo(&self, call: &Call<'_>) -> Result<Value, RpcError> {
+    fn getmininginfo(&self, call: &Call<'_>, reply: Reply) {
+        match call.host.chain.next_block(call.scope) {
+            // The node makes no templates, so it alone knows the next block's target.
+            Err(error) if matches!(error.kind, ErrorKind::NodeUnconnected | ErrorKind::NodeDownloading) => {
+                reply.pass_on();
+            }
+            next => {
+                reply.send(next.map_err(RpcError::from).and_then(|next| self.mining_info(call, &next)));
+            }
+        }
+    }
+
+    fn mining_info(&self, call: &Call<'_>, next: &NextBlock) -> Result<Value, RpcError> {
         let chain = &call.host.chain;
         let info = chain.info(call.scope)?;
         let tip = find_block(call, BlockRef::Height { height: info.tip.height })?;
         let bits = decode_header(&tip)?.bits;
-        let next = chain.next_block(call.scope)?;
         let next_bits = CompactTarget::from_consensus(next.bits);
         let last = self.templates.last();
         Ok(without_nulls(json!({
@@ -49,6 +63,7 @@ impl MiningPlugin {
                 "difficulty": work::float(work::difficulty(next_bits)),
                 "target": work::target_hex(next_bits),
             },
+            "signet_challenge": next.signet_challenge.as_ref().map(|challenge| encode_hex(challenge.as_bytes())),
             "warnings": info.warnings,
         })))
     }
@@ -139,7 +154,6 @@ impl MiningPlugin {
     #[method(category = "Blockchain", long_running)]
     fn preciousblock(call: &Call<'_>, blockhash: &str) -> Result<(), RpcError> {
         let hash = params::hash_text(blockhash, "blockhash")?;
-        find_block(call, BlockRef::Hash { hash })?;
         Ok(call.host.chain.precious_block(call.scope, hash)?)
     }
 }

@@ -19,8 +19,8 @@ use crate::template::Templates;
 pub struct Watched {
     pub tip: BlockHash,
     pub sequence: u64,
-    /// Checked at the end of the wait, as in bitcoind.
-    pub knows_segwit: bool,
+    /// The error for a client that lacks a rule; at the end of the wait, as in bitcoind.
+    pub refusal: Option<RpcError>,
 }
 
 pub struct Poll {
@@ -88,13 +88,7 @@ fn answer(polls: &LongPolls, due: Vec<Waiter<Poll>>) {
         false => polls.state.templates.answer(&polls.host, Scope::NONE),
     };
     for Waiter { reply, wanted, .. } in due {
-        let serves = stopping || wanted.watched.knows_segwit;
-        reply.send_json(if serves { template.clone() } else { Err(segwit_missing()) });
+        let refusal = wanted.watched.refusal;
+        reply.send_json(template.clone().and_then(|template| refusal.map_or(Ok(template), Err)));
     }
-}
-
-pub fn segwit_missing() -> RpcError {
-    RpcError::invalid_parameter(
-        "getblocktemplate must be called with the segwit rule set (call with {\"rules\": [\"segwit\"]})",
-    )
 }

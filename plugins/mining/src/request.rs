@@ -1,15 +1,15 @@
 //! `getblocktemplate`. Its argument is checked in bitcoind's order.
 //!
-//! The plugin ignores `capabilities`. It refuses a client without segwit only when it makes the template, so a long poll is
+//! The plugin ignores `capabilities`. It refuses a client that lacks a rule only when it makes the template, so a long poll is
 //! refused at its end.
 
-use bitcoin::BlockHash;
+use bitcoin::{BlockHash, Network};
 use outrigger_sdk::service::ServiceError;
 use outrigger_sdk::{Call, Reply, RpcError, methods, params, typed};
 use serde_json::{Map, Value};
 
 use crate::MiningPlugin;
-use crate::longpoll::{self, Watched, segwit_missing};
+use crate::longpoll::{self, Watched};
 use crate::submit::propose;
 
 /// The length of the block hash at the start of a long poll's id, in characters.
@@ -18,11 +18,10 @@ const HASH_CHARACTERS: usize = 64;
 #[derive(Debug)]
 enum Request<'a> {
     /// The block to check, in hexadecimal.
-    Proposal {
-        data: &'a str,
-    },
+    Proposal { data: &'a str },
     Template {
-        knows_segwit: bool,
+        /// The client's rules.
+        rules: Vec<&'a str>,
         wait: Option<Wait>,
     },
 }
@@ -45,44 +44,44 @@ impl MiningPlugin {
     /// Returns a template for a block on the tip (BIP 22, 23, 9, 145), or checks a proposed block.
     ///
     /// * `template_request` (default: {}) - mode: "template" or "proposal"; rules: the client's rules, which must
-    ///   include "segwit"; longpollid: wait until the template with this id is outdated; data: the proposed block in
-    ///   hexadecimal; capabilities: ignored.
+    ///   include "segwit", and on a signet "signet"; longpollid: wait until the template with this id is outdated;
+    ///   data: the proposed block in hexadecimal; capabilities: ignored.
     ///
     /// # Result
     /// {"capabilities": [...], "version": n, "rules": [...], "vbavailable": {...}, "vbrequired": n,
     /// "previousblockhash": "hash", "transactions": [...], "coinbaseaux": {...}, "coinbasevalue": n, "longpollid":
     /// "id", "target": "hex", "mintime": n, "mutable": [...], "noncerange": "hex", "sigoplimit": n, "sizelimit": n,
-    /// "weightlimit": n, "curtime": n, "bits": "hex", "height": n, "default_witness_commitment": "hex"}    (json
-    /// object) Fees and coinbasevalue are in satoshi. The result of a proposal is null, or the reason of its refusal.
+    /// "weightlimit": n, "curtime": n, "bits": "hex", "height": n, "signet_challenge": "hex",
+    /// "default_witness_commitment": "hex"}    (json object) Fees and coinbasevalue are in satoshi. signet_challenge is
+    /// present on a signet. The result of a proposal is null, or the reason of its refusal.
     ///
     /// # Example
     /// '{"rules": ["segwit"]}'
     #[method]
     fn getblocktemplate(&self, call: &Call<'_>, template_request: Option<&Map<String, Value>>, reply: Reply) {
-        let (knows_segwit, wait) = match parse(template_request) {
+        let (rules, wait) = match parse(template_request) {
             Ok(Request::Proposal { data }) => {
                 reply.send(propose(call, data));
                 return;
             }
-            Ok(Request::Template { knows_segwit, wait }) => (knows_segwit, wait),
+            Ok(Request::Template { rules, wait }) => (rules, wait),
             Err(error) => {
                 reply.fail(error);
                 return;
             }
         };
+        let refusal = match call.host.chain.network(call.scope) {
+            Ok(network) => missing_rule(&rules, network),
+            Err(error) => Some(error.into()),
+        };
         match wait.map(|wait| self.watched(call, wait)) {
-            Some(Ok(Some((tip, sequence)))) => {
-                longpoll::wait(&self.polls, reply, Watched { tip, sequence, knows_segwit })
-            }
+            Some(Ok(Some((tip, sequence)))) => longpoll::wait(&self.polls, reply, Watched { tip, sequence, refusal }),
             Some(Err(error)) => {
                 reply.fail(error);
             }
             Some(Ok(None)) | None => {
-                let template = match knows_segwit {
-                    true => self.templates.answer(call.host, call.scope),
-                    false => Err(segwit_missing()),
-                };
-                reply.send_json(template);
+                let template = self.templates.answer(call.host, call.scope);
+                reply.send_json(template.and_then(|template| refusal.map_or(Ok(template), Err)));
             }
         }
     }
@@ -110,10 +109,7 @@ fn parse(object: Option<&Map<String, Value>>) -> Result<Request<'_>, RpcError> {
         let data = data.ok_or_else(|| RpcError::type_error("Missing data String key for proposal"))?;
         return Ok(Request::Proposal { data });
     }
-    let mut knows_segwit = false;
-    for rule in field("rules").as_array().into_iter().flatten() {
-        knows_segwit |= typed::text(rule)? == "segwit";
-    }
+    let rules = field("rules").as_array().into_iter().flatten().map(typed::text).collect::<Result<Vec<_>, _>>()?;
     if mode != "template" {
         return Err(invalid_mode());
     }
@@ -122,7 +118,18 @@ fn parse(object: Option<&Map<String, Value>>) -> Result<Request<'_>, RpcError> {
         Value::String(id) => Some(parse_long_poll_id(id)?),
         _ => Some(Wait::Latest),
     };
-    Ok(Request::Template { knows_segwit, wait })
+    Ok(Request::Template { rules, wait })
+}
+
+/// The refusal of a client that lacks a rule which it must understand.
+fn missing_rule(rules: &[&str], network: Network) -> Option<RpcError> {
+    let (rule, needed) = match network {
+        Network::Signet if !rules.contains(&"signet") => ("signet", r#""segwit", "signet""#),
+        _ if !rules.contains(&"segwit") => ("segwit", r#""segwit""#),
+        _ => return None,
+    };
+    let remedy = format!(r#"(call with {{"rules": [{needed}]}})"#);
+    Some(RpcError::invalid_parameter(format!("getblocktemplate must be called with the {rule} rule set {remedy}")))
 }
 
 /// Parses a long poll's id: the tip's hash and a decimal number. The number is 0 if the text has no leading digits.
@@ -180,12 +187,28 @@ mod tests {
             };
             assert_eq!((tip.to_string(), sequence), (hash.clone(), expected), "{argument}");
         }
-        let Request::Template { wait, knows_segwit } = parse(None).unwrap() else { panic!("a template") };
-        assert_eq!((wait, knows_segwit), (None, false));
+        let Request::Template { wait, rules } = parse(None).unwrap() else { panic!("a template") };
+        assert_eq!((wait, rules), (None, vec![]));
         let argument = json!({"longpollid": 1, "rules": ["csv", "segwit"], "capabilities": 7});
-        let Request::Template { wait, knows_segwit } = parse(argument.as_object()).unwrap() else {
-            panic!("a template")
+        let Request::Template { wait, rules } = parse(argument.as_object()).unwrap() else { panic!("a template") };
+        assert_eq!((wait, rules), (Some(Wait::Latest), vec!["csv", "segwit"]));
+    }
+
+    #[test]
+    fn getblocktemplate_on_a_signet_needs_its_rule_first() {
+        let refusal = |rules: &[&str], network| missing_rule(rules, network).map(|error| (error.code.0, error.message));
+        let refused = |rule: &str, all: &str| {
+            let text =
+                format!("getblocktemplate must be called with the {rule} rule set (call with {{\"rules\": [{all}]}})");
+            Some((-8, text))
         };
-        assert_eq!((wait, knows_segwit), (Some(Wait::Latest), true));
+        for rules in [&[][..], &["segwit"]] {
+            assert_eq!(refusal(rules, Network::Signet), refused("signet", "\"segwit\", \"signet\""));
+        }
+        for network in [Network::Signet, Network::Bitcoin] {
+            assert_eq!(refusal(&["signet"], network), refused("segwit", "\"segwit\""));
+            assert_eq!(refusal(&["segwit", "signet"], network), None);
+        }
+        assert_eq!(refusal(&["segwit"], Network::Bitcoin), None);
     }
 }

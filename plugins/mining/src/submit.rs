@@ -1,10 +1,7 @@
 //! Blocks and headers of miners: proposals and submissions.
 
-use bitcoin::BlockHash;
-use bitcoin::block::Header;
-use bitcoin::consensus::deserialize_partial;
 use outrigger_sdk::params::decode_hex;
-use outrigger_sdk::service::chain::{BlockRef, Verdict};
+use outrigger_sdk::service::chain::Verdict;
 use outrigger_sdk::service::{ErrorKind, ServiceError};
 use outrigger_sdk::{Call, RpcError, RpcErrorCode, methods};
 use serde_json::{Value, json};
@@ -75,13 +72,8 @@ impl MiningPlugin {
     #[method]
     fn submitheader(call: &Call<'_>, #[arg(kind = "hex")] hexdata: &str) -> Result<(), RpcError> {
         let raw = bytes(hexdata).ok_or_else(undecodable_header)?;
-        let header: Header = deserialize_partial(&raw).map_err(|_| undecodable_header())?.0;
-        let hash: BlockHash = header.prev_blockhash;
-        if call.host.chain.block_info(call.scope, BlockRef::Hash { hash })?.is_none() {
-            let message = format!("Must submit previous header ({hash}) first");
-            return Err(RpcError::new(RpcErrorCode::VERIFY, message));
-        }
-        let raw = raw.get(..HEADER_SIZE).unwrap_or_default().to_vec();
+        // Bytes after the header are ignored.
+        let raw = raw.get(..HEADER_SIZE).ok_or_else(undecodable_header)?.to_vec();
         let verdict = call.host.chain.submit_header(call.scope, raw.into()).map_err(validation_failed)?;
         let reason = match verdict {
             Verdict::Valid | Verdict::Duplicate | Verdict::DuplicateInconclusive | Verdict::Inconclusive => {

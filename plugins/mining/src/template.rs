@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use bitcoin::hashes::Hash;
 use bitcoin::{Amount, Block, CompactTarget, ScriptBuf, Weight, WitnessMerkleNode, Wtxid, merkle_tree, opcodes};
+use outrigger_kit::without_nulls;
 use outrigger_sdk::amount::Saturating;
 use outrigger_sdk::params::encode_hex;
 use outrigger_sdk::service::Scope;
@@ -207,7 +208,7 @@ impl Template {
     /// Appends the members after the transactions.
     fn push_after(&self, json: &mut Vec<u8>) {
         let next = &self.next;
-        let after = json!({
+        let after = without_nulls(json!({
             "coinbaseaux": {},
             "coinbasevalue": next.subsidy.saturating_add(self.fees).to_sat(),
             "longpollid": format!("{}{}", next.tip.hash, self.sequence),
@@ -221,8 +222,9 @@ impl Template {
             "curtime": next.time,
             "bits": format!("{:08x}", next.bits),
             "height": u64::from(next.tip.height) + 1,
+            "signet_challenge": next.signet_challenge.as_ref().map(|challenge| encode_hex(challenge.as_bytes())),
             "default_witness_commitment": encode_hex(self.commitment.as_bytes()),
-        });
+        }));
         // Continues the object after the array.
         json.push(b',');
         json.extend_from_slice(after.to_string().trim_start_matches('{').as_bytes());

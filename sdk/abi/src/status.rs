@@ -63,6 +63,10 @@ error_kinds! {
         NodeUnavailable = 20,
         /// The host lost the node's answer. The node may have executed the request, or may still execute it.
         OutcomeUnknown = 21,
+        /// The node has no peers, and makes no block templates without any.
+        NodeUnconnected = 22,
+        /// The node is downloading the chain, and makes no block templates until it has it.
+        NodeDownloading = 23,
     }
 }
 

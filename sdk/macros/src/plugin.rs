@@ -12,7 +12,7 @@ use crate::pieces::{Pieces, string};
 /// The members of the manifest that are texts.
 const TEXTS: [&str; 2] = ["id", "summary"];
 const WRAPPERS: [&str; 3] = ["pooled", "inline", "observe"];
-const REQUIREMENTS: [&str; 5] = ["network", "release", "txindex", "blockfilterindex", "spent_outputs"];
+const REQUIREMENTS: [&str; 6] = ["embedded", "network", "release", "txindex", "blockfilterindex", "spent_outputs"];
 const LISTS: [&str; 6] = ["services", "optional", "events", "reach", "calls", "provides"];
 /// The services that a plugin can provide, each with the function of `outrigger_sdk::methods` that answers the host's calls.
 const PROVIDED: [(&str, &str); 2] = [("keys-provider/1", "provide_keys"), ("policy/1", "provide_policy")];

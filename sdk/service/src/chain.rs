@@ -164,16 +164,19 @@ wire_view! { NextBlockView of
         pub rules: Vec<String>,
         /// The deployments that a block can signal: name and bit.
         pub available: Vec<(String, u8)>,
+        /// The script that a signet's blocks must satisfy (BIP 325); none on other networks.
+        pub signet_challenge: Option<ScriptBuf>,
     }
 }
 
 impl NextBlockView<'_> {
     /// Copies the value out of the message.
     pub fn read(&self) -> NextBlock {
-        let Self { tip, version, bits, min_time, time, subsidy, rules, available } = *self;
+        let Self { tip, version, bits, min_time, time, subsidy, rules, available, signet_challenge } = *self;
         let rules = rules.iter().map(str::to_owned).collect();
         let available = available.iter().map(|(name, bit)| (name.to_owned(), bit)).collect();
-        NextBlock { tip, version, bits, min_time, time, subsidy, rules, available }
+        let signet_challenge = signet_challenge.map(ToOwned::to_owned);
+        NextBlock { tip, version, bits, min_time, time, subsidy, rules, available, signet_challenge }
     }
 }
 
@@ -400,8 +403,8 @@ service! {
         fn fork_point(hash: BlockHash) -> Option<BlockInfo>;
         /// The ends of all branches, the best chain's first, then by descending height.
         fn tips() -> Vec<ChainTip>;
-        /// The header values and rules for the next block on the tip. Fails with `NodeUnavailable` while bitcoind makes no templates:
-        /// it has no peers, or is still downloading the chain.
+        /// The header values and rules for the next block on the tip. Fails with `NodeUnconnected` or `NodeDownloading` while bitcoind
+        /// makes no templates.
         fn next_block() -> NextBlock;
         /// The host's time, in seconds: of the clock, or the mock time.
         fn time() -> u64;
@@ -409,7 +412,7 @@ service! {
         fn check_block(raw: Blob) -> Verdict;
         /// Stores a block and connects it if its chain becomes the best. A block answered as valid is on disk.
         fn submit_block(raw: Blob) -> Verdict;
-        /// Stores a header (80 bytes) whose previous block is known.
+        /// Stores a header (80 bytes). It is invalid if its previous block is unknown.
         fn submit_header(raw: Blob) -> Verdict;
         /// Marks a block and its descendants as invalid, and activates the best remaining chain.
         fn invalidate_block(hash: BlockHash) -> ();

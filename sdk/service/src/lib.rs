@@ -133,6 +133,12 @@ impl From<ServiceError> for RpcError {
                 or("Error: Keypool ran out, please call keypoolrefill first"),
             ),
             ErrorKind::NodeUnavailable => Self::new(RpcErrorCode::IN_WARMUP, or("The node cannot be reached")),
+            ErrorKind::NodeUnconnected => {
+                Self::new(RpcErrorCode::CLIENT_NOT_CONNECTED, or("The node is not connected"))
+            }
+            ErrorKind::NodeDownloading => {
+                Self::new(RpcErrorCode::CLIENT_IN_INITIAL_DOWNLOAD, or("The node is downloading the chain"))
+            }
             // Not -28: clients would repeat the call.
             ErrorKind::OutcomeUnknown => {
                 Self::wallet(or("The host lost the node's answer: the node may have executed the request"))

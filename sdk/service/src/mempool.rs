@@ -328,7 +328,7 @@ service! {
 #[cfg(test)]
 mod tests {
     use bitcoin::hashes::Hash;
-    use bitcoin::{BlockHash, Txid, Wtxid};
+    use bitcoin::{BlockHash, ScriptBuf, Txid, Wtxid};
 
     use super::*;
     use crate::chain::Tip;
@@ -344,6 +344,7 @@ mod tests {
             subsidy: Amount::from_sat(8),
             rules: vec!["csv".to_owned(), "!segwit".to_owned()],
             available: vec![("taproot".to_owned(), 2)],
+            signet_challenge: Some(ScriptBuf::from_bytes(vec![0x51])),
         };
         let selected = Selected {
             raw: Arc::new(Blob(vec![9; 100])),

@@ -18,7 +18,7 @@ use outrigger_service::chain::{
     DeploymentRule, FoundCoin, NextBlock, Publication, SpentOutputs, StepSource, Steps, Tip, UnspentOutput, Verdict,
 };
 use outrigger_service::wire::{Blob, Encoded};
-use outrigger_service::{Chain, ErrorKind, Result, Scope};
+use outrigger_service::{Chain, ErrorKind, Result, Scope, ServiceError};
 
 /// The subsidy of every block here.
 const SUBSIDY: Amount = Amount::from_int_btc(50);
@@ -331,6 +331,7 @@ impl Chain for StubChain {
             subsidy: SUBSIDY,
             rules: vec!["csv".into(), "!segwit".into(), "taproot".into()],
             available: Vec::new(),
+            signet_challenge: None,
         })
     }
 
@@ -356,8 +357,12 @@ impl Chain for StubChain {
     }
 
     fn submit_header(&self, _: Scope, raw: Blob) -> Result<Verdict> {
-        let header: std::result::Result<Header, _> = consensus::deserialize(&raw);
-        Ok(header.map_or(Verdict::Undecodable, |_| Verdict::Valid))
+        let Ok(Header { prev_blockhash, .. }) = consensus::deserialize(&raw) else { return Ok(Verdict::Undecodable) };
+        if lock(&self.0).blocks.contains_key(&prev_blockhash) {
+            return Ok(Verdict::Valid);
+        }
+        let reason = format!("Must submit previous header ({prev_blockhash}) first");
+        Ok(Verdict::Invalid { reason, detail: String::new() })
     }
 
     fn invalidate_block(&self, _: Scope, hash: BlockHash) -> Result<()> {
@@ -380,7 +385,7 @@ impl Chain for StubChain {
 
     fn precious_block(&self, _: Scope, hash: BlockHash) -> Result<()> {
         let known = lock(&self.0).blocks.contains_key(&hash);
-        if known { Ok(()) } else { Err(ErrorKind::NotFound.into()) }
+        if known { Ok(()) } else { Err(ServiceError::new(ErrorKind::NotFound, "Block not found")) }
     }
 
     fn set_mock_time(&self, _: Scope, seconds: u64) -> Result<()> {

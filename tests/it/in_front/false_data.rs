@@ -10,7 +10,7 @@ use bitcoin::{Amount, Block, Transaction};
 use outrigger_tests::{Bitcoind, Client, Host, HostOptions, Point, Relay, bitcoind, wait_until};
 use serde_json::{Value, json};
 
-use super::groups::{CHAIN, MINING};
+use super::groups::{MINING, reader};
 use super::{ADDRESS, start_before};
 use crate::address_index::section;
 use crate::metrics::ask;
@@ -251,7 +251,7 @@ fn host_rejects_false_spent_outputs_ids_templates_and_headers() {
     let payments: Vec<Value> = coins.as_array().unwrap().iter().take(3).map(payment).collect();
     let relay = Relay::to(node.address);
     tell_the_truth(&relay);
-    let plugins = format!("plugins=[{CHAIN}, {MINING}, {{ {} }}]", section(", "));
+    let plugins = format!("plugins=[{}, {MINING}, {{ {} }}]", reader(), section(", "));
     let host = start_before(node, &relay, &["metrics.listen=127.0.0.1:0", &plugins]);
     let block = check_followed(&host, &relay, &coins[0]["address"], &payments);
     direct.call("sendrawtransaction", json!([payments[2]]));
@@ -306,14 +306,14 @@ fn check_called(host: &Host, relay: &Relay, [block, stale]: [&Value; 2], payment
     let mut witness: Transaction = deserialize_hex(payments[2].as_str().unwrap()).unwrap();
     witness.input[0].witness.push([1]);
     let (paid, witness) = (&payments[0], json!(serialize_hex(&witness)));
-    let (coinbase, template) = (json!([ids[0], 1]), json!([{"rules": ["segwit"]}]));
+    let (coinbase, template) = (json!(["transaction", ids[0]]), json!([{"rules": ["segwit"]}]));
     let lies = [
-        ("getblock", json!([block, 3]), "its undo data of block", "getblock", SCRIPT, json!("51")),
-        ("getrawtransaction", coinbase.clone(), "its transaction", "getrawtransaction", "/result/hex", paid.clone()),
-        ("getrawtransaction", coinbase, "its ids of block", "getblock", "/result/tx", json!([ids[1], ids[0]])),
+        ("readchain", json!(["spent", block]), "its undo data of block", "getblock", SCRIPT, json!("51")),
+        ("readchain", coinbase.clone(), "its transaction", "getrawtransaction", "/result/hex", paid.clone()),
+        ("readchain", coinbase, "its ids of block", "getblock", "/result/tx", json!([ids[1], ids[0]])),
         ("getblocktemplate", template.clone(), "is another, or none", "getblocktemplate", SELECTED, paid.clone()),
         ("getblocktemplate", template, "has another witness", "getblocktemplate", SELECTED, witness),
-        ("getblock", json!([stale]), "its header", "getblockheader", "/result", header),
+        ("readchain", json!(["header", stale]), "its header", "getblockheader", "/result", header),
     ];
     for (call, params, reason, method, member, told) in lies.clone() {
         falsify(relay, method, member, told);
@@ -328,8 +328,8 @@ fn check_called(host: &Host, relay: &Relay, [block, stale]: [&Value; 2], payment
 
 /// A block that the node does not have yet is not called unknown.
 fn check_unknown(host: &Host, relay: &Relay) {
-    let (mut client, unknown) = (host.client(), json!(["77".repeat(32)]));
-    assert_eq!(client.refused("getblock", unknown.clone()).0, -5);
+    let (mut client, unknown) = (host.client(), json!(["header", "77".repeat(32)]));
+    assert!(client.call("readchain", unknown.clone()).is_null());
     let mut info = host.node_client().call("getblockchaininfo", json!([]));
     info["headers"] = json!(info["blocks"].as_u64().unwrap() + 3);
     // The host ignores this member on regtest.
@@ -337,5 +337,5 @@ fn check_unknown(host: &Host, relay: &Relay) {
     info["chain"] = json!("main");
     falsify(relay, "getblockchaininfo", "/result", info);
     let told = "the node is 3 blocks behind, and is downloading the chain";
-    assert_eq!(client.refused("getblock", unknown), (-28, told.to_owned()));
+    assert_eq!(client.refused("readchain", unknown), (-28, told.to_owned()));
 }

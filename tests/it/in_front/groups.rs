@@ -1,14 +1,22 @@
-//! The groups chain and mining, which are off by default in front of a node, work there as on the embedded chain.
+//! The group mining, which is off by default in front of a node, and plugins that read the node's chain.
 
 use bitcoin::ScriptBuf;
 use outrigger_tests::{Client, Host, RECORDED, bitcoind, built, miner, recorded, recorded_chain, wait_until};
 use serde_json::{Value, json};
 
-use super::{ADDRESS, pay, start_with};
+use super::identity::in_front_of;
+use super::{ADDRESS, answer, pay, start_with};
 
 pub const MINING: &str =
     "{ file = \"mining\", trusted = true, grants = [\"chain/1\", \"mempool/1\", \"events/1\", \"log/1\"] }";
-pub const CHAIN: &str = "{ file = \"chain\", trusted = true, grants = [\"chain/1\", \"mempool/1\", \"log/1\"] }";
+
+/// A plugin that reads the chain.
+pub fn reader() -> String {
+    let file = built().library("outrigger_node_policy").display().to_string();
+    format!(
+        "{{ file = {file:?}, grants = [\"chain/1\", {{ service = \"rpc/1\", methods = [\"getblocktemplate\"] }}] }}"
+    )
+}
 
 /// The request that most miners send.
 fn request() -> Value {
@@ -149,50 +157,51 @@ fn blocks_and_headers_are_refused_for_the_reasons_of_the_node() {
 }
 
 #[test]
-fn chain_group_answers_as_the_node() {
-    let Some((_host, mut client, mut node)) = with(&["-txindex=1"], CHAIN) else { return };
-    pay(&mut node, &[1, 2]);
-    // Enough blocks for the signals of testdummy to count.
-    let best = node.call("generatetoaddress", json!([60, ADDRESS]))[59].clone();
-    wait_until("the node is followed", || client.call("getbestblockhash", json!([])) == best);
-    let coinbase = |node: &mut Client, hash: &Value| node.call("getblock", json!([hash, 1]))["tx"][0].clone();
-    let last = coinbase(&mut node, &best);
-    let alike = |client: &mut Client, node: &mut Client, method: &str, params: Value| {
-        assert_eq!(client.call(method, params.clone()), node.call(method, params), "{method}");
-    };
-    let ours = client.call("getdeploymentinfo", json!([]));
-    let mut theirs = node.call("getdeploymentinfo", json!([]));
-    let statistics = theirs.pointer_mut("/deployments/testdummy/bip9/statistics").unwrap();
-    // Bitcoin Knots also reports the start of the period.
-    *statistics = without(statistics.take(), &["period_start"]);
-    assert_eq!(ours, theirs);
-    let first = node.call("getblockhash", json!([1]));
-    alike(&mut client, &mut node, "getdeploymentinfo", json!([first]));
-    assert_eq!(client.refused("getdeploymentinfo", json!(["00".repeat(32)])).0, -5);
-    alike(&mut client, &mut node, "getrawtransaction", json!([last, 1]));
-    let moves = |client: &mut Client| client.call("getrawmempool", json!([false, true]))["mempool_sequence"].as_u64();
-    wait_until("the payments have left", || client.call("getrawmempool", json!([])) == json!([]));
-    let before = moves(&mut client);
-    // The block is on a stale branch now, so its transactions are not in the best chain.
-    node.call("invalidateblock", json!([best]));
-    let tip = node.call("getbestblockhash", json!([]));
-    wait_until("the node is followed", || client.call("getbestblockhash", json!([])) == tip);
-    assert_eq!(client.refused("getrawtransaction", json!([last, 1])).0, -5);
-    alike(&mut client, &mut node, "getchaintips", json!([]));
-    // A block without mempool transactions does not change the mempool's sequence.
-    assert_eq!(moves(&mut client), before);
+fn mining_group_answers_as_the_node_on_a_signet_and_without_peers() {
+    for chain in ["signet", "main"] {
+        let Some(host) = in_front_of(chain, &[], &[&format!("plugins=[{MINING}]")]) else { return };
+        let (mut client, mut node) = (host.client(), host.node_client());
+        for (method, params) in [
+            ("getblocktemplate", json!([{}])),
+            ("getblocktemplate", request()),
+            ("getblocktemplate", json!([{"rules": ["signet"]}])),
+            ("getblocktemplate", json!([{"rules": ["segwit", "signet"]}])),
+            ("getmininginfo", json!([])),
+            ("submitheader", json!(["00".repeat(79)])),
+            ("submitheader", json!(["00".repeat(80)])),
+            ("preciousblock", json!(["77".repeat(32)])),
+        ] {
+            let [ours, theirs] = [&mut client, &mut node].map(|client| {
+                let mut answer = answer(client, method, &params);
+                // The host's request for a template counts as one of the node's; Bitcoin Knots also reports its size.
+                let is_changing =
+                    |key: &str| ["longpollid", "curtime"].contains(&key) || key.starts_with("currentblock");
+                if let Some(answer) = answer.as_object_mut() {
+                    answer.retain(|key, _| !is_changing(key));
+                }
+                answer.to_string()
+            });
+            assert_eq!(ours, theirs, "{chain}: {method} {params}");
+        }
+    }
 }
 
 #[test]
-fn refusal_names_the_setting_that_the_node_lacks() {
-    let Some((_host, mut client, mut node)) = with(&["-blocksonly=1"], CHAIN) else { return };
-    let hash = node.call("generatetoaddress", json!([1, ADDRESS]))[0].clone();
-    let coinbase = node.call("getblock", json!([hash, 1]))["tx"][0].clone();
-    let (_, message) = client.refused("getrawtransaction", json!([coinbase]));
-    assert!(message.contains("txindex=1"), "{message}");
-    // The node refuses estimates; the host returns none without an error.
-    assert!(node.refused("estimatesmartfee", json!([6])).1.contains("disabled"));
-    assert!(client.call("estimatesmartfee", json!([6])).get("feerate").is_none());
-    let (_, message) = client.refused("gettxoutsetinfo", json!([]));
-    assert!(message.contains("scantxoutset"), "{message}");
+fn plugin_reads_transactions_deployments_and_branches_of_the_node() {
+    let Some((_host, mut client, mut node)) = with(&["-txindex=1"], &reader()) else { return };
+    let best = node.call("generatetoaddress", json!([3, ADDRESS]))[2].clone();
+    let coinbase = node.call("getblock", json!([best, 1]))["tx"][0].clone();
+    wait_until("the node is followed", || client.call("readchain", json!(["header", best])) == json!(3));
+    wait_until("the node indexes", || client.call("readchain", json!(["transaction", coinbase])) == json!([best, 0]));
+    let deployments = node.call("getdeploymentinfo", json!([]))["deployments"].clone();
+    let names: Vec<&String> = deployments.as_object().unwrap().keys().collect();
+    assert_eq!(client.call("readchain", json!(["deployments"])), json!(names));
+    // The block is on a stale branch now, so its transactions are not in the best chain.
+    node.call("invalidateblock", json!([best]));
+    wait_until("the node is followed", || client.call("readchain", json!(["transaction", coinbase])).is_null());
+    let tips = node.call("getchaintips", json!([]));
+    let mut tips: Vec<&Value> = tips.as_array().unwrap().iter().collect();
+    tips.sort_by_key(|tip| tip["branchlen"].as_u64());
+    let tips: Vec<Value> = tips.iter().map(|tip| json!([tip["hash"], tip["height"], tip["branchlen"]])).collect();
+    assert_eq!(client.call("readchain", json!(["tips"])), json!(tips));
 }

@@ -9,7 +9,7 @@ use super::{before, start};
 /// The signet challenge that any block satisfies (OP_TRUE).
 const ANY: &str = "-signetchallenge=51";
 
-fn in_front_of(chain: &'static str, arguments: &[&str], set: &[&str]) -> Option<Host> {
+pub fn in_front_of(chain: &'static str, arguments: &[&str], set: &[&str]) -> Option<Host> {
     let (node, _) = Bitcoind::start_on(bitcoind::installed()?, chain, arguments);
     Some(before(node, set))
 }

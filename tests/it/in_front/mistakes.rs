@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use outrigger_tests::{Bitcoind, bitcoind};
 
-use crate::mistakes::mistake;
+use crate::mistakes::{CHAIN, mistake};
 use crate::users::ALICE;
 
 /// The configuration of a host in front of the node; `login` holds its credential lines.
@@ -64,6 +64,11 @@ fn run_check_and_the_start_refuse_a_node_alike() {
             "a user without a password",
             in_front(address, "regtest", "user = \"alice\""),
             "FILE:4: backend.user: needs backend.password_file",
+        ),
+        mistake(
+            "a group of the embedded chain",
+            in_front(address, "regtest", &cookie) + CHAIN,
+            "FILE:6: plugins.file: plugin 'chain' is for the embedded chain: in front of a bitcoind, the node answers its methods",
         ),
         mistake("a URL", in_front(address, "regtest", &cookie).replace("http://", "https://"), "FILE:3: backend.url: "),
         mistake("a typo", in_front(address, "regtest", "cookei = \"x\""), "did you mean 'cookie'?"),

@@ -86,10 +86,12 @@ impl From<AskError> for NodeError {
             AskError::Form { method: name, reason } if method(name).is_some_and(Method::has_effects) => {
                 Self::OutcomeUnknown(lost_message(name, reason))
             }
-            AskError::Rpc { error: inner, .. } if inner.code == RpcErrorCode::IN_WARMUP => {
-                Self::Unavailable(inner.message.clone())
-            }
-            AskError::Rpc { error: inner, .. } => Self::Refused(inner.message.clone()),
+            AskError::Rpc { error: RpcError { code, message }, .. } => match *code {
+                RpcErrorCode::IN_WARMUP => Self::Unavailable(message.clone()),
+                RpcErrorCode::CLIENT_NOT_CONNECTED => Self::Unconnected(message.clone()),
+                RpcErrorCode::CLIENT_IN_INITIAL_DOWNLOAD => Self::Downloading(message.clone()),
+                _ => Self::Refused(message.clone()),
+            },
             _ => Self::Internal(error.to_string()),
         }
     }

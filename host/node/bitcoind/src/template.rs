@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::answers::Hex;
 use super::blocks::transaction;
-use super::error::{AskError, known};
+use super::error::known;
 use super::rpc::Rpc;
 
 /// `getblocktemplate`.
@@ -31,6 +31,7 @@ pub struct Template {
     mintime: u32,
     curtime: u64,
     bits: String,
+    signet_challenge: Option<Hex>,
 }
 
 #[derive(Deserialize)]
@@ -45,20 +46,11 @@ struct TemplateTransaction {
 }
 
 impl Template {
-    /// Requests a template on the node's tip. Fails with `Unavailable` if the node has no peers or is in its initial download.
+    /// Requests a template on the node's tip. Fails with `Unconnected` if the node has no peers, and with `Downloading` if it is in its
+    /// initial download.
     pub fn ask(rpc: &Rpc, network: Network) -> Result<Self> {
         let rules: &[&str] = if network == Network::Signet { &["segwit", "signet"] } else { &["segwit"] };
-        match rpc.ask("getblocktemplate", &json!([{"rules": rules}])) {
-            Err(AskError::Rpc { error, .. })
-                if matches!(
-                    error.code,
-                    RpcErrorCode::CLIENT_NOT_CONNECTED | RpcErrorCode::CLIENT_IN_INITIAL_DOWNLOAD
-                ) =>
-            {
-                Err(NodeError::Unavailable(error.message))
-            }
-            answer => Ok(answer?),
-        }
+        Ok(rpc.ask("getblocktemplate", &json!([{"rules": rules}]))?)
     }
 
     fn fees(&self) -> Amount {
@@ -81,6 +73,7 @@ impl Template {
                 .ok_or_else(|| form("coinbasevalue"))?,
             rules: self.rules.clone(),
             available: available.collect::<Result<_>>()?,
+            signet_challenge: self.signet_challenge.as_ref().map(|challenge| challenge.0.clone().into()),
         })
     }
 }

@@ -154,6 +154,7 @@ impl EmbeddedNode {
             subsidy: params::subsidy(tip.height.saturating_add(1)),
             rules,
             available,
+            signet_challenge: None,
         }
     }
 

@@ -65,10 +65,15 @@ impl EmbeddedNode {
         self.change(|change| change.accept_block(hash, block, raw))
     }
 
-    /// Stores an 80-byte header whose parent is known.
+    /// Stores an 80-byte header, which is invalid if its parent is unknown.
     pub fn submit_header(&self, raw: &[u8]) -> Result<Verdict, EmbeddedError> {
         let Ok(header) = deserialize::<Header>(raw) else { return Ok(Verdict::Undecodable) };
         self.change(|change| {
+            let previous = header.prev_blockhash;
+            if change.tree.get(&previous).is_none() {
+                let reason = format!("Must submit previous header ({previous}) first");
+                return Ok(Verdict::Invalid { reason, detail: String::new() });
+            }
             Ok(match change.accept_header(header.block_hash(), &header)? {
                 Ok(_) => Verdict::Valid,
                 Err(verdict) => verdict,

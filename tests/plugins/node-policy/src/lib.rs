@@ -1,13 +1,14 @@
-//! A third party's plugin that calls methods with its own rights (`rpc/1`).
+//! A third party's plugin that calls methods with its own rights (`rpc/1`), and reads the chain.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use outrigger_sdk::options::NoOptions;
 use outrigger_sdk::service::Scope;
+use outrigger_sdk::service::chain::BlockRef;
 use outrigger_sdk::service::rpc::As;
 use outrigger_sdk::wire::Blob;
-use outrigger_sdk::{Call, Host, Plugin, RpcError, methods, plugin};
+use outrigger_sdk::{Call, Host, Plugin, RpcError, methods, params, plugin};
 use serde_json::{Value, json};
 
 pub struct NodePolicy {
@@ -22,6 +23,7 @@ pub struct NodePolicy {
     version = "1.0.0",
     summary = "Calls methods with its own rights",
     services = ["rpc/1"],
+    optional = ["chain/1"],
     calls = ["getblocktemplate"]
 )]
 impl Plugin for NodePolicy {
@@ -79,6 +81,38 @@ impl NodePolicy {
     #[method]
     fn lastanswer(&self) -> Result<String, RpcError> {
         Ok(self.last().clone())
+    }
+
+    /// Reads the chain.
+    ///
+    /// * `what` - What to read: "header", "transaction", "spent", "deployments" or "tips".
+    /// * `id` (default: the best block) - The hash of the block, or the transaction's id.
+    ///
+    /// # Result
+    /// A summary; null if it is unknown.
+    #[method]
+    fn readchain(call: &Call<'_>, what: &str, id: Option<&str>) -> Result<Value, RpcError> {
+        let (chain, scope) = (&call.host.chain, call.scope);
+        let block = || match id {
+            Some(id) => params::hash_text(id, "id"),
+            None => Ok(chain.tip(scope)?.hash),
+        };
+        Ok(match what {
+            "transaction" => {
+                let found = chain.transaction(scope, params::hash_text(id.unwrap_or_default(), "id")?)?;
+                json!(found.map(|found| (found.block, found.index)))
+            }
+            "spent" => json!(chain.spent_outputs(scope, block()?)?.map(|spent| spent.len())),
+            "deployments" => {
+                let deployments = chain.deployments(scope, block()?)?.into_iter().flatten();
+                json!(deployments.map(|deployment| deployment.name).collect::<Vec<_>>())
+            }
+            "tips" => {
+                let tips = chain.tips(scope)?.into_iter();
+                json!(tips.map(|tip| (tip.hash, tip.height, tip.branch_length)).collect::<Vec<_>>())
+            }
+            _ => json!(chain.block_info(scope, BlockRef::Hash { hash: block()? })?.map(|info| info.height)),
+        })
     }
 
     fn ask(&self, scope: Scope, method: &str, params: &Value) -> Result<Value, RpcError> {

@@ -99,7 +99,8 @@ fn submit_header_validates_headers() {
         mine(&mut block);
         node.submit_header(&serialize(&block.header)).unwrap()
     };
-    assert_eq!(header(&|block| block.header.prev_blockhash = block.block_hash()), invalid("prev-blk-not-found"));
+    let orphan = header(&|block| block.header.prev_blockhash = BlockHash::all_zeros());
+    assert_eq!(orphan, invalid(&format!("Must submit previous header ({}) first", BlockHash::all_zeros())));
     assert_eq!(header(&|block| block.header.time = 0), invalid("time-too-old"));
     assert_eq!(node.submit_header(&[0; 79]).unwrap(), Verdict::Undecodable);
     assert_eq!(node.snapshot().unwrap().info().unwrap().headers, 0);

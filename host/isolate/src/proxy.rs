@@ -374,13 +374,17 @@ impl SharedProxy {
         brought_up
     }
 
-    /// Answers the open calls of a runner that ended unexpectedly, and logs and counts the crash.
+    /// Answers the open calls of a runner that ended, and logs and counts the crash if it is one.
     fn note_end(&self, runner: &Runner, how: Ending) {
         if !self.set(Stage::Starting) {
             return;
         }
         for token in runner.open.take_begun() {
             self.answer_crashed(token);
+        }
+        // The host itself ended this process, and has logged why.
+        if self.launch.runners.are_abandoned() {
+            return;
         }
         let crash = Crash { how, method: runner.open.last_method() };
         let (plugin, method) = (&self.launch.plugin, crash.method.as_deref());

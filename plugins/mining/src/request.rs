@@ -53,7 +53,8 @@ impl MiningPlugin {
     /// "previousblockhash": "hash", "transactions": [...], "coinbaseaux": {...}, "coinbasevalue": n, "longpollid":
     /// "id", "target": "hex", "mintime": n, "mutable": [...], "noncerange": "hex", "sigoplimit": n, "sizelimit": n,
     /// "weightlimit": n, "curtime": n, "bits": "hex", "height": n, "default_witness_commitment": "hex"}    (json
-    /// object) Fees and coinbasevalue are in satoshi. The result of a proposal is null, or the reason of its refusal.
+    /// object) Fees and coinbasevalue are in satoshi. The result of a proposal is null (json null), or
+    /// the reason of its refusal (string).
     ///
     /// # Example
     /// '{"rules": ["segwit"]}'

@@ -194,7 +194,7 @@ impl Following {
     /// method that reads the follower's rows, but not in an `inline` method.
     ///
     /// # Errors
-    /// -28 if the follower does not reach the tip within `deadline`; -1 if it fails or ends.
+    /// -28 if the follower does not reach the tip within `deadline`, or if the node cannot be reached; -1 if it fails or ends.
     pub fn wait_for(&self, tip: &Tip, deadline: Duration) -> std::result::Result<(), RpcError> {
         self.shared.wait_for(tip, deadline)
     }

@@ -89,10 +89,17 @@ fn refused(reason: &str) -> io::Error {
 fn ask(host: &Host, entry: &str) -> io::Result<UnixStream> {
     let about = host.about().map_err(io::Error::other)?;
     let lacks = || format!("the plugin's reach has no \"{}\"", entry.trim_start_matches("check:"));
-    let path = about.sockets.ok_or_else(|| refused(&lacks()))?;
-    let mut stream = UnixStream::connect(path)?;
-    stream.write_all(format!("{entry}\n").as_bytes())?;
-    Ok(stream)
+    // What follows a line end would be bytes of the connection.
+    let path = about.sockets.filter(|_| !entry.contains('\n')).ok_or_else(|| refused(&lacks()))?;
+    send(UnixStream::connect(path)?, entry)
+}
+
+fn send(mut stream: UnixStream, entry: &str) -> io::Result<UnixStream> {
+    match stream.write_all(format!("{entry}\n").as_bytes()) {
+        Ok(()) => Ok(stream),
+        // The host has answered without reading: it has too many connections of the plugin.
+        Err(error) => answer(&stream).and(Err(error)),
+    }
 }
 
 /// Waits for the host's answer. Returns the socket that comes with it.
@@ -124,5 +131,27 @@ fn read_line(stream: &UnixStream) -> io::Result<(String, Option<OwnedFd>)> {
             [b'\n'] => return Ok((String::from_utf8_lossy(&line).into_owned(), socket)),
             [byte] => line.push(byte),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::StubHost;
+
+    #[test]
+    fn host_that_answers_without_reading_gives_the_reason() {
+        let (own, mut other) = UnixStream::pair().unwrap();
+        other.write_all(b"failed there are 128 open connections\n").unwrap();
+        drop(other);
+        assert_eq!(send(own, "connect:tcp:a:1").unwrap_err().to_string(), "there are 128 open connections");
+    }
+
+    #[test]
+    fn entry_with_a_line_end_is_refused() {
+        let stub = StubHost::new();
+        stub.info.set(|about| about.sockets = Some("/nonexistent".to_owned()));
+        assert_eq!(connect(&stub.handle(), "tcp:a:1").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(connect(&stub.handle(), "tcp:a:1\nx").unwrap_err().kind(), io::ErrorKind::PermissionDenied);
     }
 }

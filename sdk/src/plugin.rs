@@ -220,8 +220,10 @@ impl Reply {
     pub fn send_json(self, outcome: Result<impl Into<OwnedBytes>, RpcError>) -> bool {
         match outcome {
             Ok(json) => self.answer(0, json),
-            // The host reads 0 as success, so an error of code 0 becomes -1.
-            Err(error) if error.code.0 == 0 => self.answer(RpcErrorCode::MISC.0, error.message.into_bytes()),
+            // These codes are no errors for the host: success, and the two of a reply.
+            Err(error) if [0, PASS_ON, FAILED].contains(&error.code.0) => {
+                self.answer(RpcErrorCode::MISC.0, error.message.into_bytes())
+            }
             Err(error) => self.answer(error.code.0, error.message.into_bytes()),
         }
     }
@@ -293,4 +295,34 @@ pub trait Plugin: Send + Sync + Sized + 'static {
     /// a kept [`Reply`] no longer reaches a client, and each function of a service fails with
     /// [`outrigger_service::ErrorKind::Stale`]. An isolated plugin has 20 seconds.
     fn stop(&self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Codes(Mutex<Vec<i32>>);
+
+    impl ReplySink for Codes {
+        fn reply(&self, _: u64, code: i32, _: OwnedBytes) -> bool {
+            self.0.lock().unwrap().push(code);
+            true
+        }
+
+        fn wanted(&self, _: u64) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn errors_never_have_the_codes_by_which_the_host_reads_replies() {
+        let codes = Arc::<Codes>::default();
+        for code in [0, PASS_ON, FAILED, -8] {
+            Reply::new(1, codes.clone()).fail(RpcError::new(RpcErrorCode(code), "[1]"));
+        }
+        assert_eq!(*codes.0.lock().unwrap(), [-1, -1, -1, -8]);
+    }
 }

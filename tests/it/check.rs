@@ -215,6 +215,21 @@ fn plugin_check_refuses_invalid_files_methods_and_options() {
 }
 
 #[test]
+fn plugin_time_takes_options_as_plugin_check_does() {
+    let acme = built().library("outrigger_acme_mining");
+    for (option, accepted, expected) in [
+        ("min_feerate=7", true, "getacmepolicy []: median "),
+        ("min_feerate=much", false, "option 'min_feerate' must be of type integer"),
+    ] {
+        let mut time = Command::new(&built().binary);
+        let output =
+            time.args(["plugin", "time"]).arg(acme).args(["getacmepolicy", "--option", option]).output().unwrap();
+        let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(output.status.success() == accepted && told.contains(expected), "{told}");
+    }
+}
+
+#[test]
 fn plugin_check_refuses_a_file_that_others_can_change_as_the_host_does() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("acme.so");

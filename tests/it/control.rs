@@ -33,6 +33,9 @@ fn help_and_rpc_discover_list_all_methods_and_generate_names_its_replacement() {
     let names: Vec<_> = sign["params"].as_array().unwrap().iter().map(|param| param["name"].clone()).collect();
     assert_eq!(json!(names), json!(["hexstring", "privkeys", "prevtxs", "sighashtype"]));
     assert_eq!(sign["result"]["schema"], json!({"type": "object"}));
+    let block = methods.iter().find(|method| method["name"] == "getblock").unwrap();
+    assert_eq!(block["result"]["schema"], json!({"type": ["object", "string"]}));
+    assert_eq!(block["params"][1]["schema"]["default"], json!(1));
     let untyped: Vec<&Value> =
         methods.iter().filter(|method| method["result"]["schema"] == json!({})).map(|method| &method["name"]).collect();
     assert_eq!(untyped, Vec::<&Value>::new());

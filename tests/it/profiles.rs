@@ -174,7 +174,7 @@ fn check_arguments(host: &Host) {
     let names = |param: &Value| {
         let listed = |key: &str| param[key].as_array().cloned().unwrap_or_default();
         let members = listed("x-members").into_iter().map(|member| member["name"].clone());
-        let all = std::iter::once(param["name"].clone()).chain(listed("x-aliases")).chain(members);
+        let all = std::iter::once(param["name"].clone()).chain(listed("x-bitcoin-aliases")).chain(members);
         all.map(|name| name.as_str().unwrap().to_owned()).collect::<BTreeSet<String>>()
     };
     let methods = document["methods"].as_array().unwrap().iter();

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use outrigger_sdk::manifest::{OptionError, OptionType};
+use outrigger_sdk::manifest::{Manifest, OptionError, OptionType};
 use outrigger_values::params::json_words;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -162,7 +162,7 @@ fn job(args: &CheckArgs, folder: &Path, file: &PluginFile) -> Result<Job, String
         copies: folder.to_owned(),
         check: Check::Open,
         methods: all.filter(|method| args.method.is_empty() || args.method.contains(method)).collect(),
-        options: options(args, file)?,
+        options: options(&args.option, &file.manifest)?,
         withheld: None,
         calls,
         isolated: args.isolated.then(|| args.reach.clone()),
@@ -180,18 +180,22 @@ fn extra_call(text: &str) -> Result<ExtraCall, String> {
     }
 }
 
-fn options(args: &CheckArgs, file: &PluginFile) -> Result<Map<String, Value>, String> {
+/// The options of a plugin from a tool's arguments `NAME=VALUE`, without the defaults.
+///
+/// # Errors
+/// An argument of another form, or options that the manifest does not allow.
+pub fn options(given: &[String], manifest: &Manifest) -> Result<Map<String, Value>, String> {
     let mut options = Map::new();
-    for option in &args.option {
+    for option in given {
         let (name, value) = option.split_once('=').ok_or_else(|| format!("'{option}' is not NAME=VALUE"))?;
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
         options.insert(name.to_owned(), value);
     }
     // The operator need not give secrets to this tool.
-    for secret in file.manifest.options.iter().filter(|option| option.kind == OptionType::Secret) {
+    for secret in manifest.options.iter().filter(|option| option.kind == OptionType::Secret) {
         options.entry(&secret.name).or_insert_with(|| "a secret".into());
     }
-    file.manifest.options(&options).map_err(|error| match &error {
+    manifest.options(&options).map_err(|error| match &error {
         OptionError::Missing(name) => format!("{error}: --option {name}=VALUE"),
         _ => error.to_string(),
     })?;

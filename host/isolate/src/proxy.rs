@@ -324,7 +324,7 @@ impl SharedProxy {
         };
         {
             let mut statistics = self.launch.status.write();
-            statistics.pid = Some(runner.process.pid);
+            statistics.pids.push(runner.process.pid);
             if let (Some(enforced), Some(group)) = (&mut statistics.enforced, &group) {
                 enforced.limits.extend_from_slice(&group.limits);
             }
@@ -343,8 +343,7 @@ impl SharedProxy {
             let lost = || Err("its start ended without a result".to_owned());
             (coming_up.map_err(|error| error.to_string()).and_then(|up| up.join().unwrap_or_else(|_| lost())), status)
         });
-        // A newer runner may already be current.
-        self.launch.status.write().pid.take_if(|known| *known == runner.process.pid);
+        self.launch.status.end(runner.process.pid);
         let is_up = brought_up.is_ok();
         if let Err(refusal) = brought_up
             && let Some(first) = first.take()
@@ -381,13 +380,17 @@ impl SharedProxy {
         brought_up
     }
 
-    /// Answers the open calls of a runner that ended unexpectedly, and logs and counts the crash.
+    /// Answers the open calls of a runner that ended, and logs and counts the crash if it is one.
     fn note_end(&self, runner: &Runner, how: Ending) {
         if !self.set(Stage::Starting) {
             return;
         }
         for token in runner.open.take_begun() {
             self.answer_crashed(token);
+        }
+        // The host itself ended this process, and has logged why.
+        if self.launch.runners.are_abandoned() {
+            return;
         }
         let crash = Crash { how, method: runner.open.last_method() };
         let (plugin, method) = (&self.launch.plugin, crash.method.as_deref());

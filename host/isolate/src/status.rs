@@ -53,8 +53,8 @@ pub(crate) type Kill = Box<dyn Fn(&'static str) + Send>;
 /// The statistics of one plugin's runners, over all of its instances.
 #[derive(Clone, Default)]
 pub struct RunnerStatistics {
-    /// The current runner.
-    pub pid: Option<u32>,
+    /// The processes that run now, the newest last. During a reload both instances may have one.
+    pub pids: Vec<u32>,
     pub crashes: u64,
     pub last_crash: Option<Crash>,
     /// The enforced sandbox of the current runner; `None` if the runner is not confined.
@@ -129,6 +129,10 @@ impl RunnerStatus {
     pub fn denied(&self, denial: &Denial) {
         self.write().denials.add(denial.clone());
     }
+
+    pub(crate) fn end(&self, pid: u32) {
+        self.write().pids.retain(|known| *known != pid);
+    }
 }
 
 #[cfg(test)]
@@ -136,6 +140,17 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+
+    #[test]
+    fn the_end_of_one_process_leaves_the_others_of_the_plugin() {
+        let status = RunnerStatus::default();
+        // The process of a retiring instance restarts after its successor's has started.
+        status.write().pids.extend([7, 8]);
+        status.end(8);
+        assert_eq!(status.read().pids, [7]);
+        status.end(7);
+        assert!(status.read().pids.is_empty());
+    }
 
     #[test]
     fn runners_of_an_abandoned_instance_are_ended_whenever_they_begin() {

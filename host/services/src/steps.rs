@@ -1,10 +1,10 @@
 //! The blocks for followers, read from one snapshot.
 
 use bitcoin::{BlockHash, TxOut};
-use outrigger_node::{Gap, Node, NodeError, Snapshot};
-use outrigger_service::Result;
-use outrigger_service::chain::{ANOTHER_CHAIN, BlockInfo, BlockRef, Cursor, StepSource, Tip};
+use outrigger_node::{Gap, Node, Snapshot};
+use outrigger_service::chain::{BlockInfo, BlockRef, Cursor, NEVER_AGAIN, StepSource, Tip};
 use outrigger_service::wire::Blob;
+use outrigger_service::{ErrorKind, Result, ServiceError};
 
 /// The byte after a block's header, if the coinbase is the only transaction.
 const ALONE: Option<&u8> = Some(&1);
@@ -18,19 +18,26 @@ pub struct StepReads<'a> {
 
 impl StepReads<'_> {
     /// Why the node lacks a block, or the outputs that the block spends.
-    fn missing(&self, what: &str, at: Cursor) -> NodeError {
+    fn missing(&self, what: &str, at: Cursor) -> ServiceError {
         let Cursor { hash, height } = at;
-        match self.node.gap() {
-            Err(error) => error,
-            Ok(Gap::Pruned { first }) => NodeError::Unsupported(format!(
-                "The node has pruned {what} {hash} at height {height}, and has all from {first} on: set prune=0 in bitcoin.conf"
-            )),
-            Ok(Gap::Background { first }) if height < first => NodeError::Unavailable(format!(
-                "The node has no {what} {hash} at height {height} yet: it validates the blocks below {first} in the background"
-            )),
-            Ok(_) => {
-                NodeError::Unavailable(format!("The node has no {what} {hash} at height {height}: {ANOTHER_CHAIN}"))
-            }
+        let lacks = format!("The node has no {what} {hash} at height {height}");
+        let (gap, on_chain) = match (self.node.gap(), self.snapshot.block_info(BlockRef::Height { height })) {
+            (Ok(gap), Ok(info)) => (gap, info.is_some_and(|info| info.hash == hash)),
+            (Err(error), _) | (_, Err(error)) => return error.into(),
+        };
+        match gap {
+            Gap::Pruned { first } => ServiceError::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "The node has pruned {what} {hash} at height {height}, and has all from {first} on: set prune=0 in bitcoin.conf"
+                ),
+            ),
+            Gap::Background { first } if height < first => ServiceError::new(
+                ErrorKind::NodeUnavailable,
+                format!("{lacks} yet: it validates the blocks below {first} in the background"),
+            ),
+            _ if on_chain => ServiceError::new(ErrorKind::NodeUnavailable, format!("{lacks} yet")),
+            _ => ServiceError::new(ErrorKind::NotFound, format!("{lacks}: {NEVER_AGAIN}")),
         }
     }
 }

@@ -14,6 +14,9 @@ const FILES: [(&str, &str); 5] = [
     (".gitignore", include_str!("scaffold/gitignore.in")),
 ];
 
+/// The longest name of a new plugin.
+const MAX_NAME: usize = 64;
+
 /// Writes the crate into a new folder of the plugin's name. Returns the next steps for the user.
 ///
 /// # Errors
@@ -21,13 +24,16 @@ const FILES: [(&str, &str); 5] = [
 pub fn create(name: &str, sdk: Option<&Path>) -> Result<String, String> {
     let good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let begins_well = name.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
-    if !begins_well || !name.bytes().all(good) {
+    let is_well_formed = begins_well && name.bytes().all(good) && name.split('-').all(|word| !word.is_empty());
+    if !is_well_formed || name.len() > MAX_NAME {
         return Err(format!(
-            "'{name}' is not a valid plugin name: use lower-case letters, digits and '-', a letter first"
+            "'{name}' is not a valid plugin name: use at most {MAX_NAME} lower-case letters and digits, a letter first, in \
+             words with '-' between them"
         ));
     }
-    if is_bundled(name) {
-        return Err(format!("'{name}' is the name of a bundled group: use another one"));
+    // The crates that the new one depends on have such names.
+    if is_bundled(name) || name.starts_with("outrigger-") {
+        return Err(format!("'{name}' is the name of a bundled group or of a crate of the project: use another one"));
     }
     let sdk = match sdk {
         Some(sdk) => sdk.to_owned(),
@@ -135,10 +141,12 @@ mod tests {
 
     #[test]
     fn names_are_checked_before_anything_is_written() {
-        for name in ["", "Acme", "../up", "9lives", "a b"] {
+        for name in ["", "Acme", "../up", "9lives", "a b", "acme-", "acme--x", &"a".repeat(65)] {
             assert!(create(name, None).unwrap_err().contains("is not a valid plugin name"), "{name}");
         }
-        assert!(create("chain", None).unwrap_err().contains("bundled group"));
+        for name in ["chain", "outrigger-sdk"] {
+            assert!(create(name, None).unwrap_err().contains("bundled group"), "{name}");
+        }
         assert_eq!(title("acme-mining2"), "AcmeMining2");
     }
 

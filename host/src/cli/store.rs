@@ -58,7 +58,7 @@ struct Head {
 
 /// A line after the first.
 #[derive(Serialize, Deserialize)]
-#[serde(untagged, deny_unknown_fields)]
+#[serde(untagged, deny_unknown_fields, expecting = "neither a row nor the number of rows")]
 enum Line {
     Row {
         key: String,
@@ -199,6 +199,7 @@ mod tests {
         };
         assert!(refused(lines[..3].join("\n")).contains("cut off"));
         assert_eq!(refused([lines[0], lines[1], lines[3]].join("\n")), "line 3: rows are missing");
+        assert_eq!(refused([lines[0], "{}"].join("\n")), "line 2: neither a row nor the number of rows");
         assert!(refused(text.replace("6f6e65", "")).contains("A key has 1 to 511 bytes"));
         assert!(refused(text.replace("6f6e65", "6f6e6")).starts_with("line 2: "));
         assert!(refused(text.replace("acme", "other")).contains("this is the store of the plugin 'other'"));

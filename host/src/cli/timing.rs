@@ -11,7 +11,6 @@ use outrigger_plugins::instance::Instance;
 use outrigger_plugins::lane::Lane;
 use outrigger_sdk::manifest::MethodSpec;
 use outrigger_values::text::printable;
-use serde_json::Map;
 
 use super::temporary::in_folder;
 
@@ -34,6 +33,9 @@ pub struct TimeArgs {
     /// The arguments: a JSON array.
     #[arg(default_value = "[]")]
     arguments: String,
+    /// Sets an option of the plugin; repeatable. The tool parses the value as JSON, and uses it as text if that fails.
+    #[arg(long, value_name = "NAME=VALUE")]
+    option: Vec<String>,
     /// Runs the plugin in a process of its own, as with `isolated = true`.
     #[arg(long)]
     isolated: bool,
@@ -53,7 +55,8 @@ fn run(file: PluginFile, args: &TimeArgs, folder: &Path) -> Result<String, Strin
     let manifest = &loaded.code.manifest;
     let named = |method: &&MethodSpec| method.name == args.method;
     let method = manifest.methods.iter().find(named).ok_or("the plugin's manifest has no such method")?;
-    let options = manifest.options(&Map::new()).map_err(|error| error.to_string())?;
+    let options = outrigger_conformance::options(&args.option, manifest)?;
+    let options = manifest.options(&options).map_err(|error| error.to_string())?;
     let instance = loaded.start(&loaded.host(), options, None).map_err(|error| error.to_string())?;
     // With a pause, calls take long, and fewer suffice.
     let calls_timed = if args.pause_us > 0 { CALLS / 10 } else { CALLS };

@@ -258,7 +258,7 @@ fn own(page: &mut Page<'_>, plugin: &Plugin) -> fmt::Result {
 fn isolated(page: &mut Page<'_>, plugins: &[Plugin]) -> fmt::Result {
     let isolated = || plugins.iter().filter(|plugin| plugin.code.as_ref().is_some_and(|code| code.is_isolated()));
     let of = |plugin: &Plugin| plugin.id().to_owned();
-    let pids = isolated().filter_map(|plugin| Some((of(plugin), f64::from(plugin.runners.read().pid?))));
+    let pids = isolated().filter_map(|plugin| Some((of(plugin), f64::from(*plugin.runners.read().pids.last()?))));
     page.family("plugin_process_id", "The process of an isolated plugin", Gauge, "plugin", pids)?;
     let layers = isolated().flat_map(|plugin| {
         let held = plugin.runners.read().enforced.unwrap_or_default();

@@ -334,7 +334,7 @@ fn described(plugin: &Plugin, routes: &RouteTable) -> Value {
         "grants": grants.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "trusted": plugin.config.trusted,
         "isolated": code.is_some_and(|code| code.is_isolated()),
-        "pid": runners.pid,
+        "pid": runners.pids.last(),
         "sandbox": runners.enforced,
         "denied": runners.denials,
         "crashes": runners.crashes,

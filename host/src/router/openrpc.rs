@@ -9,8 +9,11 @@ use serde_json::{Value, json};
 
 const OPENRPC: &str = "1.3.2";
 
+/// The extension for a method's category, in lower case. Like the next one it is Bitcoin Core's.
+const CATEGORY: &str = "x-bitcoin-category";
+
 /// The extension that lists a parameter's other names.
-pub const ALIASES: &str = "x-aliases";
+pub const ALIASES: &str = "x-bitcoin-aliases";
 
 /// The extension that lists an object's members that a client may pass as named arguments.
 pub const MEMBERS: &str = "x-members";
@@ -65,7 +68,7 @@ pub fn of_help(help: &NodeHelp, rows: &[Value]) -> Value {
             "name": name,
             "summary": known.usage,
             "description": known.usage,
-            "tags": [{"name": known.category}],
+            CATEGORY: known.category.to_lowercase(),
             "paramStructure": "either",
             "params": params(name),
             "result": {"name": "result", "description": "", "schema": {}},
@@ -80,7 +83,7 @@ fn method(spec: &MethodSpec) -> Value {
         "name": spec.name,
         "summary": summary,
         "description": spec.help,
-        "tags": [{"name": spec.category}],
+        CATEGORY: spec.category.to_lowercase(),
         "paramStructure": "either",
         "params": spec.params.iter().map(param).collect::<Vec<_>>(),
         "result": {"name": "result", "description": spec.result, "schema": result(&spec.result)},
@@ -114,6 +117,12 @@ fn param(spec: &ParamSpec) -> Value {
         "required": spec.required,
         "schema": schema(spec.kind),
     });
+    // As in Bitcoin Core: a value, or words.
+    match serde_json::from_str::<Value>(&spec.default) {
+        Ok(value) => described["schema"]["default"] = value,
+        Err(_) if spec.default.is_empty() => {}
+        Err(_) => described["schema"]["x-bitcoin-default-hint"] = json!(spec.default),
+    }
     if !spec.aliases.is_empty() {
         described[ALIASES] = json!(spec.aliases);
     }
@@ -166,16 +175,17 @@ mod tests {
         options[MEMBERS] = json!([param("change", json!({"type": "string"}))]);
         assert_eq!(document["methods"][0]["params"], json!([]));
         assert_eq!(document["methods"][1]["params"], json!([param("outputs", json!({})), options]));
-        assert_eq!(document["methods"][1]["tags"][0]["name"], json!("Wallet"));
+        assert_eq!(document["methods"][1]["x-bitcoin-category"], json!("wallet"));
     }
 
     #[test]
     fn methods_are_listed_by_name_with_their_parameters() {
         let specs: Vec<MethodSpec> = serde_json::from_value(json!([
             {"name": "b", "category": "C", "help": "Does.\nMore.", "params": [
-                {"name": "x", "type": "verbosity", "required": true, "help": "How much.", "aliases": ["y"]},
+                {"name": "x", "type": "verbosity", "required": true, "help": "How much.", "default": "1",
+                    "aliases": ["y"]},
                 {"name": "o", "type": "object", "help": "More.", "members": [
-                    {"name": "z", "type": "string", "help": "What."}]}]},
+                    {"name": "z", "type": "string", "help": "What.", "default": "that of x"}]}]},
             {"name": "a", "category": "C", "help": "Is."}
         ]))
         .unwrap();
@@ -184,8 +194,9 @@ mod tests {
         let b = &document["methods"][1];
         assert_eq!((&b["summary"], &b["description"]), (&json!("Does."), &json!("Does.\nMore.")));
         let param = json!({"name": "x", "description": "How much.", "required": true,
-            "schema": {"type": ["number", "boolean"]}, "x-aliases": ["y"]});
-        let member = json!({"name": "z", "description": "What.", "required": false, "schema": {"type": "string"}});
+            "schema": {"type": ["number", "boolean"], "default": 1}, "x-bitcoin-aliases": ["y"]});
+        let member = json!({"name": "z", "description": "What.", "required": false,
+            "schema": {"type": "string", "x-bitcoin-default-hint": "that of x"}});
         let options = json!({"name": "o", "description": "More.", "required": false, "schema": {"type": "object"},
             "x-members": [member]});
         assert_eq!(b["params"], json!([param, options]));

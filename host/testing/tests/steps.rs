@@ -165,3 +165,22 @@ fn steps_that_the_node_lacks_are_refused_with_its_setting() {
     let block = node.block(hash).unwrap();
     assert_eq!(*host.handle().chain.steps(Scope::NONE, None, 10, true).unwrap().connect[1].block, *serialize(&block));
 }
+
+#[test]
+fn a_block_that_left_the_chain_and_that_the_node_lost_is_not_found() {
+    let node = ScriptedNode::new();
+    let host = TestHost::over(node.clone());
+    let lost = node.chain.mine(Vec::new());
+    let cursor = Some(Cursor { hash: lost, height: 1 });
+    let steps = || host.handle().chain.steps(Scope::NONE, cursor, 10, true);
+    node.chain.disconnect();
+    node.chain.mine_to(ScriptBuf::from_bytes(vec![1, 2]), Vec::new());
+    node.faults.forget(lost);
+    let refused = steps().unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::NotFound);
+    let (told, remedy) = (format!("The node has no block {lost} at height 1"), "`outrigger plugin store ID drop`");
+    assert!(refused.detail.starts_with(&told) && refused.detail.ends_with(remedy), "{}", refused.detail);
+    // The follower continues by itself if the node gets the block again.
+    node.faults.remember(lost);
+    assert_eq!(hashes(&steps().unwrap().disconnect), [lost]);
+}

@@ -119,6 +119,7 @@ impl ChainPlugin {
     /// # Result
     /// {"hash": "hash", "confirmations": n, "height": n, ...}    (json object) Confirmations are -1 off the best
     /// chain.
+    /// "hex"    (string) With verbose=false.
     #[method(category = "Blockchain", inline)]
     fn getblockheader(
         call: &Call<'_>,
@@ -139,7 +140,9 @@ impl ChainPlugin {
     ///   decoded transactions and their fees, 3 also with their spent outputs.
     ///
     /// # Result
-    /// {"hash": "hash", ..., "strippedsize": n, "size": n, "weight": n, "tx": [...]}    (json object)
+    /// "hex"    (string) With verbosity 0.
+    /// {"hash": "hash", ..., "strippedsize": n, "size": n, "weight": n, "tx": [...]}    (json object) With verbosity 1
+    /// or more.
     ///
     /// # Example
     /// 00000000c937983704a73af28acdec37b049d214adbda81d7e2a3dd146f6ed09 2

@@ -62,6 +62,7 @@ impl ChainPlugin {
     ///
     /// # Result
     /// ["txid", ...]    (json array)
+    /// {"txid": {...}, ...}    (json object) With verbose=true.
     ///
     /// # Example
     /// true    (boolean)
@@ -108,6 +109,7 @@ impl ChainPlugin {
     ///
     /// # Result
     /// ["txid", ...]    (json array)
+    /// {"txid": {...}, ...}    (json object) With verbose=true.
     #[method(category = "Blockchain")]
     fn getmempoolancestors(
         call: &Call<'_>,
@@ -124,6 +126,7 @@ impl ChainPlugin {
     ///
     /// # Result
     /// ["txid", ...]    (json array)
+    /// {"txid": {...}, ...}    (json object) With verbose=true.
     #[method(category = "Blockchain")]
     fn getmempooldescendants(
         call: &Call<'_>,

@@ -30,7 +30,7 @@ impl ChainPlugin {
     ///
     /// # Result
     /// {"bestblock": "hash", "confirmations": n, "value": n, "scriptPubKey": {...}, "coinbase": bool}    (json
-    /// object)
+    /// object) Otherwise null (json null).
     ///
     /// # Example
     /// 1075db55d416d3ca199f55b6084e2115b9345e16c5cf302fc80e9d5fbf5d48d0 1

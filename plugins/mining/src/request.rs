@@ -53,7 +53,7 @@ impl MiningPlugin {
     /// "id", "target": "hex", "mintime": n, "mutable": [...], "noncerange": "hex", "sigoplimit": n, "sizelimit": n,
     /// "weightlimit": n, "curtime": n, "bits": "hex", "height": n, "signet_challenge": "hex",
     /// "default_witness_commitment": "hex"}    (json object) Fees and coinbasevalue are in satoshi. signet_challenge is
-    /// present on a signet. The result of a proposal is null, or the reason of its refusal.
+    /// present on a signet. The result of a proposal is null (json null), or the reason of its refusal (string).
     ///
     /// # Example
     /// '{"rules": ["segwit"]}'

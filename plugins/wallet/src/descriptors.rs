@@ -75,11 +75,10 @@ impl WalletPlugin {
             }
         }
         // Single keys and scripts may be watch-only, so the check does not apply to them.
-        let imported = if private {
-            host.keys.private_imported_descriptors(scope)?
-        } else {
-            host.wallet.imported_descriptors(scope)?
-        };
+        // Each request for private keys asks the wallet's policies.
+        let public = host.wallet.imported_descriptors(scope)?;
+        let imported =
+            if private && !public.is_empty() { host.keys.private_imported_descriptors(scope)? } else { public };
         let mut entries: Vec<Entry<'_>> = descriptors.iter().chain(&imported).map(Entry::new).collect();
         entries.sort_by_key(|entry| entry.desc);
         // A `serde_json::Value` would hold more copies of the private keys.

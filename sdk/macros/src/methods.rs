@@ -347,10 +347,10 @@ impl Argument {
     }
 }
 
-/// A default as the help shows it.
+/// A default as the help shows it: JSON.
 fn written(default: &Expr) -> String {
     match default {
-        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => text.value(),
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => format!("{:?}", text.value()),
         other => quote!(#other).to_string().replace(' ', ""),
     }
 }

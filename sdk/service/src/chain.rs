@@ -8,7 +8,7 @@ use bitcoin::hashes::Hash;
 use bitcoin::{Amount, BlockHash, Network, OutPoint, ScriptBuf, TxOut, Txid};
 
 pub use outrigger_values::Coin;
-pub use steps::{ANOTHER_CHAIN, MAX_STEP_BYTES, MAX_STEPS, StepSource};
+pub use steps::{MAX_STEP_BYTES, MAX_STEPS, NEVER_AGAIN, StepSource};
 
 use super::service;
 use crate::wire::{Blob, Encoded, view_by_value, wire_enum, wire_struct, wire_view};

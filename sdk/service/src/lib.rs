@@ -64,7 +64,7 @@ impl Scope {
 
 /// Why a function of a service failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{kind:?}: {detail}")]
+#[error("{kind:?}{}{detail}", if .detail.is_empty() { "" } else { ": " })]
 pub struct ServiceError {
     /// The kind, for programs.
     pub kind: ErrorKind,

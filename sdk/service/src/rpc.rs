@@ -96,7 +96,8 @@ service! {
 
         /// Calls a method. `params` is a JSON array or object of at most 33,553,408 bytes. With `As::Caller` the user's lists of
         /// methods and wallets apply, and the wallet is the call's. With `As::Plugin` the wallets of the plugin's grants apply:
-        /// the call's wallet if it is one of them, else the only one. The audit log has a line for each call with `As::Plugin`.
+        /// the call's wallet if it is one of them, else the only one. An audit log that records the method has a line for each call
+        /// with `As::Plugin`.
         ///
         /// Fails as `next`; with `NotGranted` for a method that is not granted, or that the node's list (`rpcwhitelist`)
         /// refuses.

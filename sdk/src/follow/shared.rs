@@ -15,7 +15,8 @@ struct State {
     done: u64,
     failed: u64,
     woken: bool,
-    trouble: String,
+    /// The error of the calls that wait for a failed look, or for the follower's end.
+    trouble: Option<RpcError>,
     ended: bool,
 }
 
@@ -23,6 +24,11 @@ struct State {
 pub(super) struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+}
+
+/// The error -1 for clients.
+pub(super) fn not_followed(reason: &str) -> RpcError {
+    RpcError::misc(format!("The plugin does not follow the chain: {reason}"))
 }
 
 impl Shared {
@@ -42,7 +48,7 @@ impl Shared {
     pub fn end(&self, reason: &str) {
         self.change(|state| {
             if !std::mem::replace(&mut state.ended, true) {
-                reason.clone_into(&mut state.trouble);
+                state.trouble = Some(not_followed(reason));
             }
         });
     }
@@ -69,13 +75,13 @@ impl Shared {
     }
 
     /// Records that this look reached the tip, or failed with `trouble`.
-    pub fn finish_look(&self, look: u64, trouble: Option<&str>) {
+    pub fn finish_look(&self, look: u64, trouble: Option<RpcError>) {
         self.change(|state| match trouble {
             None => state.done = look,
             Some(trouble) => {
                 state.failed = look;
                 if !state.ended {
-                    trouble.clone_into(&mut state.trouble);
+                    state.trouble = Some(trouble);
                 }
             }
         });
@@ -98,7 +104,7 @@ impl Shared {
                 return Ok(());
             }
             if state.ended || state.failed >= look {
-                return Err(RpcError::misc(format!("The plugin does not follow the chain: {}", state.trouble)));
+                return Err(state.trouble.clone().unwrap_or_else(|| not_followed("")));
             }
             let left = end.map_or(deadline, |end| end.saturating_duration_since(Instant::now()));
             if left.is_zero() {

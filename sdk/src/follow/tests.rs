@@ -249,6 +249,19 @@ fn follower_with_a_position_of_its_own_leaves_the_store_alone_and_goes_on_after_
 }
 
 #[test]
+fn wait_for_answers_as_bitcoind_while_the_node_cannot_be_reached() {
+    let stub = StubHost::new();
+    // A failure of any service passes through the follower in the same way.
+    stub.store.fail(Some(ServiceError::new(ErrorKind::NodeUnavailable, "/home/node/.cookie: not found")));
+    let (following, _heights) = start(&stub, None);
+    let refused = following.wait_for(&stub.chain.tip(Scope::NONE).unwrap(), LONG).unwrap_err();
+    assert_eq!(refused, RpcError::new(RpcErrorCode::IN_WARMUP, "The node cannot be reached"));
+    assert!(stub.log.lines().iter().any(|(_, line)| line.contains(".cookie: not found")), "the log has the reason");
+    stub.store.fail(None);
+    follow_to_tip(&stub, &following);
+}
+
+#[test]
 fn follower_waits_while_another_instance_writes_the_store() {
     let stub = StubHost::new();
     stub.store.fail(Some(ErrorKind::Stale.into()));

@@ -7,8 +7,9 @@ use outrigger_service::chain::{Cursor, MAX_STEPS, Step};
 use outrigger_service::log::Level;
 use outrigger_service::wire::{Blob, from_bytes, to_bytes};
 use outrigger_service::{ErrorKind, Host, Scope, ServiceError};
+use outrigger_values::error::RpcError;
 
-use super::shared::Shared;
+use super::shared::{Shared, not_followed};
 use super::{BlockWithSpent, CURSOR_KEY, Failure, Follower, Kept, Result};
 use crate::store::Batch;
 
@@ -58,7 +59,7 @@ pub(super) fn run<F: Follower>(follower: F, host: Host, shared: &Shared) {
                 };
                 let level = if is_others(&failure) { Level::Debug } else { Level::Warn };
                 if level == Level::Warn {
-                    shared.finish_look(look, Some(&trouble));
+                    shared.finish_look(look, Some(refusal(&failure, &trouble)));
                 }
                 if trouble != last {
                     walk.host.log(level, format!("the chain is not followed for now: {trouble}"));
@@ -67,6 +68,14 @@ pub(super) fn run<F: Follower>(follower: F, host: Host, shared: &Shared) {
                 (pause, retry) = (retry, (retry * 2).min(LAST_PAUSE));
             }
         }
+    }
+}
+
+/// The error of the calls that wait for the follower. The reasons why a node cannot be reached are for the log only.
+fn refusal(failure: &Failure, trouble: &str) -> RpcError {
+    match failure.downcast_ref() {
+        Some(ServiceError { kind: kind @ ErrorKind::NodeUnavailable, .. }) => ServiceError::from(*kind).into(),
+        _ => not_followed(trouble),
     }
 }
 

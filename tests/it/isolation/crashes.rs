@@ -162,6 +162,9 @@ fn isolated_plugin_with_stuck_calls_gets_a_new_process_also_by_reloadplugin() {
         wait_until("the former process has ended", || !process(before).exists());
         waiting.gone();
         client.call("faultwho", json!([]));
+        // The host ended the process of the former instance: that is no crash, and no fault of the new one.
+        let told = client.plugin("faulty");
+        assert_eq!((&told["crashes"], &told["last_fault"]), (&json!(1), &json!(null)));
     }
 }
 

@@ -47,7 +47,7 @@ impl Registry {
         }
         self.tell_serving(Some(plugin.owner));
         let until = Instant::now() + PROCESS_PATIENCE;
-        while plugin.runners.read().pid.is_some() && Instant::now() < until {
+        while !plugin.runners.read().pids.is_empty() && Instant::now() < until {
             std::thread::sleep(PROCESS_POLL);
         }
         replacing

@@ -120,7 +120,7 @@ mod tests {
         json!({"result": {"methods": [
             {"name": "other", "params": []},
             {"name": "m", "params": [
-                {"name": "passphrase", "schema": {"type": "string"}, "x-aliases": ["secret"]},
+                {"name": "passphrase", "schema": {"type": "string"}, "x-bitcoin-aliases": ["secret"]},
                 {"name": "timeout", "schema": {"type": "number"}},
                 {"name": "amount", "schema": {"type": ["number", "string"]}},
                 {"name": "range", "schema": {}, "x-members": [{"name": "from", "schema": {"type": "string"}}]}

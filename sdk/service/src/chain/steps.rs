@@ -12,9 +12,10 @@ pub const MAX_STEPS: u32 = 1_000;
 /// The size of blocks and spent outputs at which an answer ends, in bytes.
 pub const MAX_STEP_BYTES: usize = 8 << 20;
 
-/// The remedy for a follower that has followed another chain.
-pub const ANOTHER_CHAIN: &str = "if the follower has followed another chain, stop the host and remove what the plugin keeps: its folder, \
-                                 or its store by `outrigger plugin store ID drop`";
+/// The remedy if the chain never gets a follower's block: the node lost it in a crash, or the follower has followed another chain.
+pub const NEVER_AGAIN: &str = "the follower waits for it; if it never comes, since the node lost it or the follower has followed another \
+                               chain, stop the host and remove what the plugin keeps: its folder, or its store by \
+                               `outrigger plugin store ID drop`";
 
 /// The size of an output without its script, in bytes.
 const OUTPUT_HEAD: usize = 12;
@@ -63,7 +64,7 @@ impl Steps {
 fn fork(source: &dyn StepSource, at: Cursor) -> Result<BlockInfo> {
     let unknown = || {
         let Cursor { hash, height } = at;
-        let reason = format!("The chain has no block {hash} at height {height}: {ANOTHER_CHAIN}");
+        let reason = format!("The chain has no block {hash} at height {height}: {NEVER_AGAIN}");
         ServiceError::new(ErrorKind::NotFound, reason)
     };
     let info = source.info(BlockRef::Hash { hash: at.hash })?;

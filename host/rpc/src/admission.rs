@@ -90,7 +90,7 @@ impl Admission {
             if !access.allows(client.peer())
                 || client.link.proxy().is_some_and(loses_proxy)
                 || client.identity.get().is_some_and(is_replaced)
-                || client.user.lock().clone().is_some_and(|former| !keeps(former))
+                || kept(client).is_some_and(|former| !keeps(former))
             {
                 return;
             }
@@ -105,8 +105,14 @@ impl Admission {
 /// Keeps the user of a request with its connection.
 fn keep(client: &Client, caller: &Caller, peer: Peer) {
     let mut user = client.user.lock();
+    let is_same = |(last, of): &(Caller, Peer)| *of == peer && last.is(caller);
     // Users seldom change on a connection.
-    if !user.as_ref().is_some_and(|(last, of)| *of == peer && last.is(caller)) {
-        *user = Some((caller.clone(), peer));
+    if !user.as_deref().and_then(|last| last.downcast_ref()).is_some_and(is_same) {
+        *user = Some(Arc::new((caller.clone(), peer)));
     }
+}
+
+/// The user of the newest request, and its client.
+fn kept(client: &Client) -> Option<(Caller, Peer)> {
+    client.user.lock().as_deref()?.downcast_ref().cloned()
 }

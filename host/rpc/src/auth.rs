@@ -100,7 +100,7 @@ impl RpcUser {
         let mut salt = [0_u8; SALT_BYTES];
         OsRng.fill_bytes(&mut salt);
         let salt = salt.to_lower_hex_string();
-        let hmac = hmac(salt.as_bytes(), password.as_bytes());
+        let hmac = password_hmac(&salt, password.as_bytes());
         Self::new(name, Some((salt, hmac)))
     }
 
@@ -144,15 +144,15 @@ impl RpcUser {
     }
 
     fn matches(&self, name: &[u8], password: &[u8]) -> Choice {
-        let Some((salt, own)) = &self.secret else { return Choice::from(0) };
-        self.origin.user.as_bytes().ct_eq(name) & own.ct_eq(&hmac(salt.as_bytes(), password))
+        let Some((salt, hmac)) = &self.secret else { return Choice::from(0) };
+        self.origin.user.as_bytes().ct_eq(name) & hmac.ct_eq(&password_hmac(salt, password))
     }
 }
 
-/// HMAC-SHA256 of `secret`. The key of a password's is the text of its salt.
-pub(super) fn hmac(key: &[u8], secret: &[u8]) -> [u8; 32] {
-    let mut engine = HmacEngine::<sha256::Hash>::new(key);
-    engine.input(secret);
+/// HMAC-SHA256 of `password`, keyed with the text of `salt`.
+fn password_hmac(salt: &str, password: &[u8]) -> [u8; 32] {
+    let mut engine = HmacEngine::<sha256::Hash>::new(salt.as_bytes());
+    engine.input(password);
     Hmac::<sha256::Hash>::from_engine(engine).to_byte_array()
 }
 

@@ -1,5 +1,6 @@
 //! The client at the other end of a connection.
 
+use std::any::Any;
 use std::fmt;
 use std::future::pending;
 use std::sync::{Arc, OnceLock};
@@ -13,7 +14,6 @@ use tokio::io::Interest;
 use tokio::time::sleep;
 
 use super::activity::Activity;
-use super::auth::Caller;
 use super::conversation::{Conversation, ReadGate};
 use super::peers::Peer;
 use super::proof::{Proof, prove};
@@ -48,8 +48,8 @@ pub struct Client {
     pub(super) activity: Activity,
     /// A proof of the first accepted credentials, and their client: a proxy's connection serves several clients.
     proof: OnceLock<(Proof, Peer)>,
-    /// The user of the newest request, and that request's client.
-    pub(super) user: Mutex<Option<(Caller, Peer)>>,
+    /// The user of the newest request, as `admission.rs` keeps it.
+    pub(super) user: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
     pub(super) identity: OnceLock<Identity>,
     pub(super) gate: ReadGate,
     /// Set when the next answer turns the connection into a WebSocket.

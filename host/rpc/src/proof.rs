@@ -2,10 +2,9 @@
 
 use std::sync::LazyLock;
 
+use bitcoin::hashes::{Hash, HashEngine, Hmac, HmacEngine, sha256};
 use bitcoin::secp256k1::rand::{RngCore, rngs::OsRng};
 use http::HeaderValue;
-
-use super::auth::hmac;
 
 /// The HMAC of credentials, keyed with a random key of this process.
 pub(super) type Proof = [u8; 32];
@@ -16,5 +15,7 @@ pub(super) fn prove(header: &HeaderValue) -> Proof {
         OsRng.fill_bytes(&mut key);
         key
     });
-    hmac(&*KEY, header.as_bytes())
+    let mut engine = HmacEngine::<sha256::Hash>::new(&*KEY);
+    engine.input(header.as_bytes());
+    Hmac::<sha256::Hash>::from_engine(engine).to_byte_array()
 }

@@ -3,21 +3,23 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bitcoin::{Script, TxIn, TxOut};
+use bitcoin::hashes::{Hash, hash160, ripemd160};
+use bitcoin::{Script, ScriptBuf, TxIn, TxOut};
 
 use super::collect::Observer;
 use super::findings::SolverFindings;
 use super::keys::KeySource;
 use super::sighash::Sighash;
 use super::signatures::{AskedKey, MissingSignature};
-use super::solving::SolvingSet;
+use super::solving::{HashKind, SolvingSet};
 use super::{INPUTS_PER_BATCH, InputError, MAX_SIGNED, MAX_SPENT_SCRIPTS, SignError};
 use outrigger_memory::parallel::map_while;
 use outrigger_script::TxContext;
 use outrigger_service::Result;
 use outrigger_service::signer::{Scheme, SignRequest, Signed};
+use outrigger_service::wallet::TaprootData;
 
-/// An input between the solver's two runs.
+/// An input that the solver works on.
 pub(super) struct Job<'a> {
     pub(super) context: &'a TxContext<'a>,
     pub(super) index: usize,
@@ -161,4 +163,41 @@ fn available_keys(wanted: &[SignRequest], keys: &dyn KeySource) -> Result<HashSe
     let available = keys.available(public_keys.clone())?;
     let found = public_keys.into_iter().zip(available).filter(|(_, available)| *available);
     Ok(found.map(|(key, _)| key.0).collect())
+}
+
+/// The solving data of an input: what its own request and all inputs know.
+impl Job<'_> {
+    pub(super) fn script(&self, hash: hash160::Hash) -> Option<ScriptBuf> {
+        self.known.script(hash).or_else(|| self.own.script(hash)).map(Script::to_owned)
+    }
+
+    pub(super) fn witness_script(&self, program: &[u8; 32]) -> Option<ScriptBuf> {
+        // HASH160 is RIPEMD-160 of SHA-256, so one table serves both hashes.
+        self.script(hash160::Hash::from_byte_array(ripemd160::Hash::hash(program).to_byte_array()))
+    }
+
+    /// The public key with this HASH160, among those with signatures and in the solving data.
+    pub(super) fn public_key(&self, hash: hash160::Hash) -> Option<Vec<u8>> {
+        let signed =
+            self.observer.signatures.ecdsa.keys().find(|key| hash160::Hash::hash(key) == hash).map(Vec::as_slice);
+        signed.or_else(|| self.own.public_key(hash)).or_else(|| self.known.public_key(hash)).map(<[u8]>::to_vec)
+    }
+
+    /// The merged taproot data of the output with this key.
+    pub(super) fn taproot(&self, output_key: &[u8; 32]) -> Option<TaprootData> {
+        let (Some(known), Some(own)) = (self.known.taproot(output_key), self.own.taproot(output_key)) else {
+            return self.known.taproot(output_key).or_else(|| self.own.taproot(output_key)).cloned();
+        };
+        let mut both = own.clone();
+        if both.internal_key == [0; 32] {
+            both.internal_key = known.internal_key;
+        }
+        both.merkle_root = both.merkle_root.or(known.merkle_root);
+        both.leaves.extend(known.leaves.iter().filter(|leaf| !own.leaves.contains(leaf)).cloned());
+        Some(both)
+    }
+
+    pub(super) fn preimage(&self, kind: HashKind, hash: &[u8]) -> Option<Vec<u8>> {
+        self.own.preimage(kind, hash).map(<[u8]>::to_vec)
+    }
 }

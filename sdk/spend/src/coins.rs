@@ -8,7 +8,11 @@ use outrigger_service::wallet::{ScriptInfo, Synced, TxState, WalletCoin};
 use outrigger_service::{Result, ServiceError};
 
 use crate::Services;
-use crate::replace::{REPLACED_BY, REPLACES};
+
+/// The metadata key for the transaction id of the replacement.
+pub const REPLACED_BY: &str = "replaced_by_txid";
+/// The metadata key for the transaction id of the replaced transaction.
+pub const REPLACES: &str = "replaces_txid";
 
 /// The depth from which a coinbase output may be spent: `COINBASE_MATURITY` + 1.
 const MATURE_DEPTH: u32 = 101;

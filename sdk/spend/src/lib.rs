@@ -45,13 +45,14 @@ use outrigger_standard::release::Rules;
 pub use bump::{BumpFees, Unconfirmed, closure};
 pub use change::change_type;
 pub use coin::{Coin, OutputKind};
+pub use coins::{REPLACED_BY, REPLACES};
 pub use control::{ChangeChoice, CoinControl, MAX_DEPTH, PresetInput, Recipient};
 pub use error::SpendError;
 pub use fee_choice::{EstimateMode, FeeChoice};
 pub use feerate::ReasonedFeeRate;
 pub use fund::{Funded, fund, fund_transaction};
 pub use outrigger_service::wallet::SpendSettings;
-pub use replace::{REPLACED_BY, REPLACES, Replaced, Replacement, replace};
+pub use replace::{Replaced, Replacement, replace};
 pub use replace_options::replacement;
 pub use sweep::{Sweep, sweep};
 

@@ -10,7 +10,7 @@ use outrigger_values::amount::Saturating;
 use outrigger_values::{FeeRate, RpcError};
 
 use crate::available::{Available, other_outputs, owned_outputs};
-use crate::coins;
+use crate::coins::{self, REPLACED_BY};
 use crate::control::{ChangeChoice, CoinControl, PresetInput, Recipient};
 use crate::error::SpendError;
 use crate::error::money;
@@ -23,11 +23,6 @@ use crate::{Services, SpendSettings, signed_input};
 
 /// The least feerate increase of a replacement (`WALLET_INCREMENTAL_RELAY_FEE`).
 const INCREMENTAL_FEERATE: FeeRate = FeeRate::from_sat_per_kvb(5_000);
-/// The metadata key for the transaction id of the replacement.
-pub const REPLACED_BY: &str = "replaced_by_txid";
-/// The metadata key for the transaction id of the replaced transaction.
-pub const REPLACES: &str = "replaces_txid";
-
 const OUTPUTS_AND_CHANGE: &str = "The options 'outputs' and 'original_change_index' are incompatible. You can only either specify a new set of outputs, or designate a change output to be recycled.";
 
 /// The options of a replacement.

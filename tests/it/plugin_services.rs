@@ -25,13 +25,13 @@ fn check_metrics(host: &Host) {
     let page = crate::metrics::ask(host.metrics.unwrap(), "GET /metrics");
     for line in [
         "# TYPE outrigger_plugin_judge_verdicts counter",
-        "outrigger_plugin_judge_verdicts_total{act=\"GiveKeys\"} 4",
+        "outrigger_plugin_judge_verdicts_total{act=\"GiveKeys\"} 2",
         "outrigger_plugin_judge_last_act_letters{} 8",
-        "outrigger_plugin_judge_act_letters_sum{} 32.0",
-        "outrigger_plugin_judge_act_letters_count{} 4",
+        "outrigger_plugin_judge_act_letters_sum{} 16.0",
+        "outrigger_plugin_judge_act_letters_count{} 2",
         "outrigger_plugin_judge_act_letters_bucket{le=\"2.0\"} 0",
-        "outrigger_plugin_judge_act_letters_bucket{le=\"10.0\"} 4",
-        "outrigger_plugin_judge_act_letters_bucket{le=\"+Inf\"} 4",
+        "outrigger_plugin_judge_act_letters_bucket{le=\"10.0\"} 2",
+        "outrigger_plugin_judge_act_letters_bucket{le=\"+Inf\"} 2",
         "outrigger_plugin_samples_dropped_total{plugin=\"judge\"} 0.0",
     ] {
         assert!(page.lines().any(|found| found == line), "{line}\n{page}");

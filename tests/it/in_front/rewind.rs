@@ -104,6 +104,7 @@ fn host_waits_for_a_node_that_has_the_headers_of_its_lost_blocks() {
     // More blocks than the host keeps in memory for its wallets.
     let mined = host.client().call("generatetoaddress", json!([20, ADDRESS]));
     blocks.extend(mined.as_array().unwrap().iter().map(|hash| host.client().call("getblock", json!([hash, 0]))));
+    wait_until("the wallet follows", || wallet.call("getwalletinfo", json!([]))["lastprocessedblock"]["height"] == 30);
     let (kept, lost) = blocks.split_at(5);
     let mut node = lose_all_but(&mut host, kept);
     for block in lost {

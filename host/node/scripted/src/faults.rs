@@ -29,6 +29,8 @@ struct State {
     /// Runs after this many snapshots were dropped.
     hook: Option<(usize, Hook)>,
     lost: Option<Lost>,
+    /// Whether the mempool drops each submitted transaction at once.
+    drops: bool,
     /// Runs when the next transaction is submitted.
     submitted: Option<Hook>,
 }
@@ -95,6 +97,15 @@ impl Faults {
     /// Whether, and when, answers to submitted transactions are lost.
     pub fn set_lost(&self, lost: Option<Lost>) {
         self.state.lock().lost = lost;
+    }
+
+    /// Lets the mempool accept each submitted transaction and drop it at once.
+    pub fn drop_submitted(&self) {
+        self.state.lock().drops = true;
+    }
+
+    pub(crate) fn drops_submitted(&self) -> bool {
+        self.state.lock().drops
     }
 
     /// Runs `hook` once, when a transaction is submitted and before the mempool has it.

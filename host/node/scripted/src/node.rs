@@ -149,7 +149,9 @@ impl Node for ScriptedNode {
     }
 
     fn submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {
-        self.faults.submit(|| self.mempool.submit(Scope::NONE, raw.to_vec().into(), max_feerate).map_err(node_error))
+        let (raw, drops) = (raw.to_vec().into(), self.faults.drops_submitted());
+        let take = if drops { StubMempool::try_submit } else { StubMempool::submit };
+        self.faults.submit(|| take(&self.mempool, Scope::NONE, raw, max_feerate).map_err(node_error))
     }
 
     fn try_submit(&self, raw: &[u8], max_feerate: FeeRate) -> Result<Admission> {

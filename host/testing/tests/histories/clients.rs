@@ -67,6 +67,5 @@ impl World {
             std::thread::sleep(Duration::from_micros(200));
         }
         self.naive.rescan(self.now());
-        self.adopt();
     }
 }

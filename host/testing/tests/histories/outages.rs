@@ -106,10 +106,6 @@ impl World {
         }
         let outage = self.outage.take();
         self.view();
-        if !is_seen {
-            // The wallet has resubmitted its lost payments by now.
-            self.adopt();
-        }
         assert!(self.host.wallets.status().iter().all(|status| !status.lagging || status.name != WALLET));
         self.tick(outage.map_or(0, |outage| outage.seconds));
     }
@@ -180,7 +176,6 @@ impl World {
         self.plugin = self.host.start(json!({}));
         if self.is_seen() {
             self.naive.read_pool(self.now());
-            self.adopt();
         }
     }
 }

@@ -65,7 +65,7 @@ impl Rpc {
         &self.upstream
     }
 
-    /// The host stops: each request under way, and each later one, waits no longer than [`STOP_TIMEOUT`].
+    /// The host stops: each request under way, and each later one, waits no longer than `STOP_TIMEOUT`.
     pub fn give_up(&self) {
         self.stopping.send_replace(true);
     }

@@ -28,7 +28,7 @@ impl ChainService {
         self.scopes.get(scope)?.with_chain(&*self.node, |snapshot| Ok(read(snapshot)?))
     }
 
-    /// Asks for what no snapshot has.
+    /// Asks the node itself, for data outside of snapshots.
     fn ask<T>(&self, _: Scope, ask: impl FnOnce(&dyn Node) -> NodeResult<T>) -> Result<T> {
         Ok(ask(&*self.node)?)
     }

@@ -86,7 +86,7 @@ fn host_stops_in_time_although_a_rescan_waits_for_a_node_that_hangs() {
     let held = held.recv().unwrap();
     let begun = Instant::now();
     assert!(host.terminate().success());
-    // Half of what the unit for systemd allows.
+    // Half of the time limit in the systemd unit.
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     drop((held, scanned));
 }

@@ -63,7 +63,7 @@ pub struct SyncPosition {
 
 struct State {
     items: Items,
-    /// The number of the last pushed item, and of the last one that is processed with all before it.
+    /// The number of the last pushed item, and of the last item of the processed ones at the head of the queue.
     pushed: u64,
     done: u64,
     stage: Stage,

@@ -63,7 +63,7 @@ pub mod traits {
     pub const MONEY: u16 = 1 << 9;
     /// Exports keys, or their seeds.
     pub const KEYS: u16 = 1 << 10;
-    /// Changes settings, keys or locks of a wallet, or what the node mines.
+    /// Changes settings, keys or locks of a wallet, or the order in which the node mines transactions.
     pub const SETS: u16 = 1 << 11;
     /// Without effects, and with hardly any time at the node: batched with other calls.
     pub const SHORT: u16 = 1 << 12;
